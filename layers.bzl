@@ -859,6 +859,7 @@ _ROWS = {
         "plans/format",
         "runtime/api",
         "runtime/devices/kernels",
+        "runtime/support/environment",
         "runtime/support/process",
         "tools/base",
         "tools/commands/programs",

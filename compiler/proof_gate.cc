@@ -1,8 +1,47 @@
 #include "compiler/proof_gate.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/report/op_error.h"
 #include "passes/prove/prove.h"
 
 namespace mscclc {
+namespace {
+
+bool is_extremum(ReduceOp op) { return op == ReduceOp::min || op == ReduceOp::max; }
+
+bool rounds_on_the_way(Dtype dtype) {
+  return info(dtype).kind == DtypeKind::kFloat && info(dtype).accumulate != dtype;
+}
+
+}  // namespace
+
+bool can_keep_order(const Program& program, const Proof& proof, Diagnostics& diagnostics) {
+  const Contract& contract = program.contract;
+  const Select& select = program.select;
+  if (serves(SumOrder::replicated, contract.order) || proof.rounding != Rounding::each_op ||
+      select.dtypes.empty() || !std::ranges::all_of(select.dtypes, rounds_on_the_way) ||
+      (!select.ops.empty() && std::ranges::all_of(select.ops, is_extremum))) {
+    return true;
+  }
+  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    for (const Op& op : program.ranks[r].ops) {
+      if (!info(op.kind).has(kReduces) || op.complete || is_extremum(op.reduce)) continue;
+      Diagnostic& d = op_error(
+          diagnostics, "sum-order", program, r, op,
+          fmt::format("no sum of {} keeps 'order: {}': this one is rounded to that type on the way",
+                      info(select.dtypes[0]).name, name(contract.order)));
+      d.notes.push_back({"'select dtypes' lists only types that are added up in a wider one"});
+      d.notes.push_back(
+          {"give one op the contributions of all ranks, as they are; or promise 'replicated'; or "
+           "list a type that is added up in itself, such as f32"});
+      return false;
+    }
+  }
+  return true;
+}
 
 bool ProofGate::pass(const Program& program, Diagnostics& diagnostics) {
   proof.reset();
@@ -14,7 +53,7 @@ bool ProofGate::pass(const Program& program, Diagnostics& diagnostics) {
     records->emplace_back().pass = "prove";
     clock.stop(records->back());
   }
-  if (proof->proved) return true;
+  if (proof->proved && can_keep_order(program, *proof, diagnostics)) return true;
   diagnostics.error("refused", {},
                     "the plan is not proved right, so nothing is written" +
                         (otherwise.empty() ? otherwise : "; " + otherwise));

@@ -26,4 +26,9 @@ struct ProofGate {
   [[nodiscard]] bool pass(const Program& program, Diagnostics& diagnostics);
 };
 
+/// Can a plan of which `proof` is proved keep what its program promises of its sums (`order:`)? Not
+/// where they are rounded on the way in every type that `select` lists. False: reported.
+[[nodiscard]] bool can_keep_order(const Program& program, const Proof& proof,
+                                  Diagnostics& diagnostics);
+
 }  // namespace mscclc

@@ -198,6 +198,41 @@ TEST_CASE("a program keeps the order that it promises") {
   CHECK(verdict("tree", left) == "sum-order: output[0] of rank 0 does not keep 'order: tree'");
   CHECK(verdict("exact", left) == "sum-order: output[0] of rank 0 does not keep 'order: exact'");
   CHECK(verdict("exact", own + " exact") == "proved");
+  // Nothing is rounded.
+  CHECK(verdict("ranks", own + " op: max") == "proved");
+  CHECK(verdict("exact", own + " op: min") == "proved");
+  CHECK(verdict("exact", own + " op: prod").starts_with("sum-order"));
+}
+
+TEST_CASE("a sum in another order comes with the remedy for what is promised") {
+  const auto said = [](const std::string& order, const std::string& sums, const char* text) {
+    Diagnostics diagnostics;
+    (void)prove(as_written(all_to_all_sum(4, sums, ", order: " + order)), diagnostics);
+    return render_text(diagnostics, Sources{}, 10).find(text) != std::string::npos;
+  };
+  CHECK(said("tree", "reduce output <- x[0], x[1], x[2], x[3]",
+             "the operands are in the order of the ranks: give the op the option 'tree'"));
+  CHECK(said("tree", "reduce output <- x[0], x[2], x[1], x[3]",
+             "in the order of the ranks, and the option 'tree'"));
+  CHECK(said("replicated", "reduce output <- x[r], x[p] for p in others",
+             "in the same order on all ranks"));
+}
+
+TEST_CASE("how a switch adds up is not shown as a sum") {
+  Diagnostics diagnostics;
+  (void)prove(as_written("program t\ncollective allreduce(ranks: 3, order: ranks)\n"
+                         "rank r in 0..3 {\n  let others = 0..3 except r\n  buffer x[1]\n"
+                         "  channel sw = switch(0..3)\n  channel a[p in others] = memory(p)\n"
+                         "  tb 0 {\n    copy x <- input\n    sync\n"
+                         "    signal a[p] for p in others\n    wait a[p] for p in others\n"
+                         "    switch_reduce output <- sw.x\n    sync\n"
+                         "    signal a[p] for p in others\n    wait a[p] for p in others\n"
+                         "  }\n}\n"),
+              diagnostics);
+  const std::string text = render_text(diagnostics, Sources{}, 10);
+  INFO(text);
+  CHECK(text.find("by a switch, which has an order of its own") != std::string::npos);
+  CHECK(text.find("...,") == std::string::npos);
 }
 
 TEST_CASE("a sum in another order is shown as it is made") {

@@ -67,8 +67,10 @@ inline bool keeps_order(const Proof& proof, const LibraryCall& call) {
   return usual == call.dtype && call.accumulate.value_or(usual) == call.dtype;
 }
 
-/// The strongest order that they keep to in such a call, whatever order it asks for.
+/// The order that the call asks for, if it is more than `replicated` and they keep to it; else the
+/// strongest that they keep to in such a call.
 inline SumOrder strongest_order(const Proof& proof, LibraryCall call) {
+  if (call.order > SumOrder::replicated && keeps_order(proof, call)) return call.order;
   for (const SumOrder order :
        {SumOrder::exact, SumOrder::tree, SumOrder::ranks, SumOrder::replicated}) {
     call.order = order;

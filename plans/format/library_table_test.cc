@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/base/read_file.h"
+#include "plans/format/nearest_plan.h"
 
 namespace mscclc {
 namespace {
@@ -191,6 +192,11 @@ TEST_CASE("what sums keep to depends on their type, where they are rounded on th
   };
   CHECK(order(once, of(f32, Dtype::bf16)) == "tree");
   CHECK(order(each, f32) == "tree");
+  LibraryCall asks = f32;
+  asks.order = SumOrder::ranks;  // is named if it is kept
+  CHECK(order(once, asks) == "ranks");
+  asks.order = SumOrder::exact;
+  CHECK(order(once, asks) == "tree");
   CHECK(order(each, of(f32, Dtype::bf16)) == "replicated");
   CHECK(order(each, of(f32, Dtype::e4m3)) == "replicated");
   LibraryCall wide = f32;
@@ -204,6 +210,31 @@ TEST_CASE("what sums keep to depends on their type, where they are rounded on th
   least.op = ReduceOp::min;
   CHECK(order(each, of(two, Dtype::bf16)) == "exact");
   CHECK(order(apart, least) == "exact");
+}
+
+TEST_CASE("the nearest plan is served by another type to add up in, or the next weaker order") {
+  LibraryCall call{.kind = CollectiveKind::allreduce, .ranks = 4, .order = SumOrder::tree};
+  const auto said = [&](const PickPlan& pick) {
+    std::string text;
+    for (const Note& note : nearest_plan_notes(call, pick)) text += note.text + "\n";
+    return text.substr(std::min(text.size(), text.find('\n') + 1));
+  };
+  const auto under = [](SumOrder kept) {
+    return [kept](const LibraryCall& c) {
+      return serves(kept, c.order) ? std::optional(ServingPlan{"x", kept}) : std::nullopt;
+    };
+  };
+  const std::string by = "it would serve the call (MSCCLC_ORDER, or the call's own order)\n";
+  CHECK(said(under(SumOrder::ranks)) ==
+        "the nearest plan is 'x', which keeps 'ranks'; under that " + by);
+  CHECK(said(under(SumOrder::any)) ==
+        "the nearest plan is 'x', which keeps 'any'; under that " + by);
+  CHECK(said([](const LibraryCall&) { return std::nullopt; }).empty());
+  call.accumulate = Dtype::f64;
+  CHECK(said([](const LibraryCall& c) {
+          return c.accumulate == Dtype::f32 ? std::optional(ServingPlan{"x"}) : std::nullopt;
+        }) ==
+        "the nearest plan is 'x', which keeps 'tree' of sums in f32; the call adds up in f64\n");
 }
 
 TEST_CASE("a program's parameters for a call") {

@@ -198,9 +198,11 @@ bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
       diagnostics.error("no-plan-in-order", {},
                         fmt::format("no plan serves {} of {} ranks, '{}', under '{}'", call.name,
                                     call.ranks, info(call.dtype).name, mscclc::name(call.order)));
-  error.notes = nearest_plan_notes(sum, [&](const LibraryCall&) {
-    return ServingPlan{choose(call).first->program, kOrder};
-  });
+  error.notes =
+      nearest_plan_notes(sum, [&](const LibraryCall& weaker) -> std::optional<ServingPlan> {
+        if (!serves(kOrder, weaker.order)) return std::nullopt;
+        return ServingPlan{choose(call).first->program, kOrder};
+      });
   error.notes.push_back(
       {fmt::format("under '{}': a sum by name, and the function of its rows after it",
                    mscclc::name(call.order))});

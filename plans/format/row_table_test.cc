@@ -141,8 +141,8 @@ TEST_CASE("rows whose sums keep to what they do not keep are refused") {
         "no-plan-in-order: no plan serves allreduce_norm of 4 ranks, 'bf16', under 'tree'\n"
         "'tree' means: a fixed binary tree over the ranks: those of 1, 2, 4 and 8 ranks are parts "
         "of one another\n"
-        "the nearest plan is 'allreduce_norm_1shot', which keeps 'ranks'; under 'replicated' it "
-        "would serve the call (MSCCLC_ORDER, or the call's own order)\n"
+        "the nearest plan is 'allreduce_norm_1shot', which keeps 'ranks'; under that it would "
+        "serve the call (MSCCLC_ORDER, or the call's own order)\n"
         "under 'tree': a sum by name, and the function of its rows after it");
 }
 

@@ -6,12 +6,18 @@
 
 namespace mscclc {
 
+/// The strongest contract that what was picked for a call is known to keep, or the call's own.
+inline SumOrder kept_order(const PickedPlan& picked, const LibraryCall& call) {
+  if (const auto& sums = picked.sums()) return strongest_order(*sums, call);
+  LibraryCall usual = call;
+  usual.order = kDefaultOrder;
+  return order_matters(usual) ? call.order : SumOrder::exact;  // the row of the library says so
+}
+
 /// What was picked for a call, as errors speak of it. nullptr: nullopt.
 inline std::optional<ServingPlan> serving_plan(const PickedPlan* picked, const LibraryCall& call) {
   if (picked == nullptr) return std::nullopt;
-  // Without a proof it is known to keep what it was picked under.
-  return ServingPlan{picked->name,
-                     picked->proof ? strongest_order(*picked->proof, call) : call.order};
+  return ServingPlan{picked->name, kept_order(*picked, call)};
 }
 
 /// REQUIRES: `provider` has no plan for the request itself.

@@ -50,7 +50,12 @@ struct PickedPlan {
   uint64_t max_bytes = 0;
   /// What is proved about the plan, whatever its file says; nullopt: proofs are skipped.
   std::optional<Proof> proof;
+  /// Where proofs are skipped: what the record of the file says (without one, that its sums keep
+  /// `any`). nullopt: it is of no file, and a row of the library says what they keep.
+  std::optional<Proof> claimed = {};
   std::string why;  ///< one line: what made it the choice
+  /// What its sums are taken to keep; nullopt: see `claimed`.
+  const std::optional<Proof>& sums() const { return proof ? proof : claimed; }
 };
 
 /// A plan that was not picked, and why not.

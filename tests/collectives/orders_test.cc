@@ -116,8 +116,8 @@ TEST_CASE("a call that no plan serves under its contract says which would serve 
     CHECK(one ==
           "error: no plan serves allreduce of 4096 bytes, 'f32', for 3 ranks, under 'exact'\n"
           "note: 'exact' means: the exact sum, rounded once: the same in every order\n"
-          "note: the nearest plan is 'allreduce_1shot_ordered:R=3,F=LL16,B=8,T=128', which keeps "
-          "'tree'; under 'replicated' it would serve the call (MSCCLC_ORDER, or the call's own "
+          "note: the nearest plan is 'allreduce_1shot_ordered:R=3,F=LL16,B=32,T=128,tree=true', "
+          "which keeps 'tree'; under that it would serve the call (MSCCLC_ORDER, or the call's own "
           "order)\n");
   }
 }
@@ -147,8 +147,9 @@ TEST_CASE("all but products of floats can be exact") {
   CHECK(testing::run_threads(2, of_two) == "");
 }
 
-/// The plan of an all-reduce over three ranks that each add up for themselves: `sums`.
-std::string plan_that_adds(const std::string& sums) {
+/// The plan of an all-reduce over three ranks that each add up for themselves: `sums`. `says`: what
+/// its record claims; nullptr: it has none.
+std::string plan_that_adds(const std::string& sums, const Proof* says = nullptr) {
   Sources sources;
   Diagnostics diagnostics;
   const FileId file = sources.add(
@@ -161,7 +162,7 @@ std::string plan_that_adds(const std::string& sums) {
   const auto program = compile(sources, file, {}, {}, diagnostics);
   INFO(render_text(diagnostics, sources));
   REQUIRE(program);
-  const auto json = write_plan(*program, *find_target("sm_90", diagnostics), diagnostics);
+  const auto json = write_plan(*program, *find_target("sm_90", diagnostics), diagnostics, says);
   REQUIRE(json);
   return *json;
 }
@@ -200,6 +201,49 @@ TEST_CASE("a registered plan is picked only for the contracts that it keeps") {
   CHECK(pick(SumOrder::exact) == "whole");
   CHECK(pick(SumOrder::exact, ReduceOp::avg, Dtype::bf16) == "whole");
   CHECK(pick(SumOrder::exact, ReduceOp::prod) != "whole");
+}
+
+TEST_CASE("where proofs are skipped, a plan keeps the contracts that its record claims") {
+  const std::string own = "output <- input, s[p] for p in others";
+  const auto picked = [&](const Proof* says, SumOrder order, Dtype dtype = Dtype::f32) {
+    Diagnostics diagnostics;
+    const auto registry = PlanRegistry::create({.proof = ProofPolicy::skip}, diagnostics);
+    REQUIRE(registry != nullptr);
+    REQUIRE(registry->register_plan(plan_that_adds(own, says), "own", diagnostics));
+    const PlanRequest request{.call = {.kind = CollectiveKind::allreduce,
+                                       .ranks = 3,
+                                       .bytes = 4096,
+                                       .dtype = dtype,
+                                       .order = order}};
+    return registry->pick(request, nullptr, diagnostics) != nullptr;
+  };
+  CHECK(picked(nullptr, SumOrder::any));
+  CHECK(picked(nullptr, SumOrder::replicated, Dtype::i32));
+  CHECK_FALSE(picked(nullptr, SumOrder::replicated));
+  Proof says{.proved = true,
+             .orders = {.replicated = true, .ranks = true},
+             .out_of_place = true,
+             .rounding = Rounding::each_op};
+  CHECK(picked(&says, SumOrder::ranks));
+  CHECK(picked(&says, SumOrder::replicated));
+  CHECK_FALSE(picked(&says, SumOrder::exact));
+  CHECK_FALSE(picked(&says, SumOrder::ranks, Dtype::bf16));  // rounded on the way
+  says.orders.ranks = false;
+  CHECK_FALSE(picked(&says, SumOrder::ranks));
+}
+
+TEST_CASE("ranks that ask for different orders make no communicator") {
+  const auto body = [](Communicator& communicator) {
+    Diagnostics diagnostics;
+    const SumOrder order = communicator.rank() == 1 ? SumOrder::tree : SumOrder::replicated;
+    const auto made = collectives_of(communicator, diagnostics, {.order = order});
+    return made == nullptr ? testing::text(diagnostics) : "made";
+  };
+  for (const std::string& said : testing::threads(3, body)) {
+    CHECK(said ==
+          "error: sums of rank 0 keep to 'replicated', and those of rank 1 to 'tree'\n"
+          "note: MSCCLC_ORDER, or the communicator's own option, must be the same on all ranks\n");
+  }
 }
 
 }  // namespace

@@ -77,6 +77,8 @@ expect "a line of the communicator" has_line "communicator '' of 2 ranks, rank 1
 expect "a line of the call" has_line "AllReduce: count 1 datatype 2 op 0 .* plan '"
 # Whole numbers are exact, however a plan adds up.
 expect "its contract" has_line "AllReduce: count 1 datatype 2 op 0 .* its sums keep 'exact'"
+expect "its contract, not proved" env MSCCLC_PROOF=skip bash -c "$(declare -f lines has_line)
+  ours='$ours' consumer='$consumer'; has_line \"AllReduce: count 1 datatype 2 .* its sums keep 'exact'\""
 # A profiler's library that cannot be loaded; NVTX itself says nothing.
 names_no_profiler() {
   NVTX_INJECTION64_PATH=/nowhere/p.so lines |

@@ -9,6 +9,7 @@ namespace mscclc {
 namespace {
 
 constexpr const char* kGoesFirst = "goes first";
+constexpr const char* kSums = "its sums ";  ///< what begins a reason about the order of sums
 
 /// The same calls, whatever size, type and placement.
 bool alike(const LibraryCall& a, const LibraryCall& b) {
@@ -88,8 +89,8 @@ class Surveyor {
         call.bytes = *bytes;
         ask(call, now);
       }
-      if (!bytes ||
-          (!all.empty() && now.plan == all.back().plan && now.others == all.back().others)) {
+      if (!bytes || (!all.empty() && now.plan == all.back().plan &&
+                     now.others == all.back().others && now.why == all.back().why)) {
         all.back().max = now.max;
       } else {
         all.push_back(std::move(now));
@@ -109,6 +110,8 @@ class Surveyor {
       const bool known =
           p.name == now.plan || std::ranges::find(now.others, p.name) != now.others.end();
       if (p.why.ends_with(kGoesFirst) && !known) now.others.push_back(p.name);
+      const bool first = picked == nullptr && now.why.empty();
+      if (first && p.why.starts_with(kSums)) now.why = p.name + ": " + p.why;
     }
   }
 
@@ -170,6 +173,7 @@ std::string coverage_table(const Coverage& coverage) {
     for (const CoveredSizes& s : calls.sizes) {
       text += fmt::format("  {:<32}{}\n", sizes_text(s.min, s.max),
                           s.plan.empty() ? "GAP: no plan" : s.plan);
+      if (!s.why.empty()) text += fmt::format("{:34}{}\n", "", s.why);
       for (const std::string& other : s.others) text += fmt::format("{:34}also {}\n", "", other);
     }
   }

@@ -14,6 +14,7 @@ struct CoveredSizes {
   uint64_t min = 0, max = 0;        ///< bytes, both included
   std::string plan;                 ///< "": none, a gap
   std::vector<std::string> others;  ///< that could serve them, too
+  std::string why = {};             ///< of a gap: what sums of which plan do not keep
   bool operator==(const CoveredSizes&) const = default;
 };
 

@@ -60,26 +60,65 @@ class ValueReport : FindingText {
         error("sum-order", fmt::format("{} does not keep 'order: {}'{}", result(finding_.chunk),
                                        name(contract.order), placement()));
     if (finding_.first.op != kNone) note(d, finding_.first, "this op wrote it last");
-    if (finding_.notes.size() == 2) {
-      const bool rounds = finding_.notes[0].find('[') != std::string::npos;
+    const bool traced = finding_.notes.size() == 2;
+    const std::string made = traced ? finding_.notes[0] : "";
+    if (made == kNoExpression) {
       d.notes.push_back(
-          {fmt::format("it is {}, where xr is what rank r contributes{}", finding_.notes[0],
-                       rounds ? ", and sums in brackets are rounded" : "")});
-      if (finding_.notes[0] != finding_.notes[1]) {
-        d.notes.push_back({fmt::format("{} is {}", result(finding_.alike[0]), finding_.notes[1])});
-      }
+          {"how it was added up cannot be shown: by a switch, which has an order of its own, or "
+           "inside a row function"});
+    } else if (traced) {
+      const bool rounds = made.find('[') != std::string::npos;
+      d.notes.push_back({fmt::format("it is {}, where xr is what rank r contributes{}", made,
+                                     rounds ? ", and sums in brackets are rounded" : "")});
+    }
+    if (traced && made != finding_.notes[1]) {
+      d.notes.push_back(
+          {fmt::format("{} is {}", result(finding_.alike[0]),
+                       finding_.notes[1] == kNoExpression ? "added up in a way that cannot be shown"
+                                                          : finding_.notes[1])});
     }
     d.notes.push_back(
         {fmt::format("'{}' means: {}", name(contract.order), summary(contract.order))});
-    d.notes.push_back(
-        {contract.order == SumOrder::exact
-             ? "give one op the contributions of all ranks, as they are, and the option "
-               "'exact'; a sum of parts is rounded on the way"
-             : "list the operands of each sum in that order, the rank's own in its "
-               "place"});
+    d.notes.push_back({remedy(contract.order, made)});
   }
 
  private:
+  static constexpr std::string_view kNoExpression = "...";
+
+  /// "x0 + x1 + x2": from the left, in the order of the ranks, and not rounded in between.
+  static bool in_rank_order(std::string_view sum) {
+    uint32_t rank = 0;
+    for (std::string term; !sum.empty(); ++rank) {
+      term = fmt::format("{}x{}", rank == 0 ? "" : " + ", rank);
+      if (sum == " + ...") return true;
+      if (!sum.starts_with(term)) return false;
+      sum.remove_prefix(term.size());
+    }
+    return rank > 0;
+  }
+
+  /// `made`: the sum, if that is known.
+  static const char* remedy(SumOrder order, std::string_view made) {
+    switch (order) {
+      case SumOrder::exact:
+        return "give one op the contributions of all ranks, as they are, and the option 'exact'; a "
+               "sum of parts is rounded on the way";
+      case SumOrder::tree:
+        if (in_rank_order(made)) {
+          return "the operands are in the order of the ranks: give the op the option 'tree'";
+        }
+        return "give one op the contributions of all ranks, in the order of the ranks, and the "
+               "option 'tree'";
+      case SumOrder::replicated:
+        return "list the operands of each sum in the same order on all ranks, the rank's own in "
+               "its place; or let one rank add up, and send the others the sum";
+      case SumOrder::ranks:
+      case SumOrder::any:
+        break;
+    }
+    return "list the operands of each sum in that order, the rank's own in its place";
+  }
+
   std::string of_external(const ChunkName& c) const {
     return fmt::format("chunk {} of the external '{}' of rank {}", c.chunk,
                        program_.externals[c.buffer].name, c.rank);

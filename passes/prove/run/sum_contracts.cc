@@ -5,6 +5,21 @@
 #include "passes/prove/model/premise.h"
 
 namespace mscclc::proof {
+namespace {
+
+/// Minima and maxima are not rounded: every order gives the same. (Plans mix no reductions.)
+bool takes_extremum(const Program& program) {
+  for (const Rank& rank : program.ranks) {
+    for (const Op& op : rank.ops) {
+      if (info(op.kind).has(kReduces)) {
+        return op.reduce == ReduceOp::min || op.reduce == ReduceOp::max;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 SumContracts::SumContracts(const System& system, const Symbols& symbols, const CallOrder& calls,
                            const History& history, const ChunkContents& contents,
@@ -78,7 +93,8 @@ void SumContracts::check(const ChunkName& name, const Summands& added, const Sym
   SumOrders kept = orders_of(added, found, after);
   kept.replicated = added_alike(name, found);
   kept_ &= kept;
-  const bool keeps = kept.keep(calls_.part(name.rank, 0).contract().order);
+  const Part& part = calls_.part(name.rank, 0);
+  const bool keeps = kept.keep(part.contract().order) || takes_extremum(*part.program);
   if (premise(Premise::promised_orders_are_kept, keeps) || system_.joint() || !findings_.empty())
     return;
   const FirstSum& first = sums_.at(least_image(found));

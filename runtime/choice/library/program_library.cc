@@ -156,8 +156,8 @@ bool ProgramLibrary::finish(MadePlan& into, std::shared_ptr<const Program> plan,
     picked.proof = check_proof(*plan, *digest, Environment::of_process(), into.diagnostics);
     if (!picked.proof) return false;
   }
-  checked->facts = PlanFacts(*plan, picked.proof);
   picked.plan = std::move(plan);
+  checked->facts = PlanFacts(picked);
   into.of_row.plan = std::move(checked);
   return true;
 }

@@ -51,9 +51,11 @@ bool lists(const std::vector<T>& list, const T& value) {
 
 }  // namespace
 
-PlanFacts::PlanFacts(const Program& plan, const std::optional<Proof>& proof)
-    : use_(use_of(plan)), proof_(proof), replayable_(is_replayable(plan, proof)) {
-  for (const Rank& rank : plan.ranks) {
+PlanFacts::PlanFacts(const PickedPlan& picked)
+    : use_(use_of(*picked.plan)),
+      sums_(picked.sums()),
+      replayable_(is_replayable(*picked.plan, picked.proof)) {
+  for (const Rank& rank : picked.plan->ranks) {
     blocks_ = std::max(blocks_, rank.blocks);
     for (const Channel& c : rank.channels) switches_ |= c.kind == ChannelKind::switch_;
     for (const Buffer& b : rank.buffers) lines_ |= b.packets == PacketFormat::LL128;
@@ -83,13 +85,13 @@ std::optional<Error> PlanFacts::of_contract(const Contract& contract,
   return of_placement(contract, call);
 }
 
-/// Of a plan that is not proved nothing is known, and its word is taken, as in all else.
+/// Of what is made of a program and not proved, the row of the library has said it.
 std::optional<Error> PlanFacts::of_order(const Program& plan, const PlanRequest& request) const {
   const SumOrder wanted = request.call.order;
-  if (!proof_ || !plan.contract.reduces() || keeps_order(*proof_, request.call)) {
+  if (!sums_ || !plan.contract.reduces() || keeps_order(*sums_, request.call)) {
     return std::nullopt;
   }
-  if (!proof_->orders.keep(wanted)) {
+  if (!sums_->orders.keep(wanted)) {
     return Error{fmt::format("its sums do not keep '{}': {}", name(wanted), summary(wanted))};
   }
   return Error{fmt::format("its sums do not keep '{}' of {}, which it rounds on the way",

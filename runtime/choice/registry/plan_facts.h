@@ -16,8 +16,8 @@ namespace mscclc {
 class PlanFacts {
  public:
   PlanFacts() = default;
-  /// `proof`: what is known to be proved of it; nullopt: nothing.
-  PlanFacts(const Program& plan, const std::optional<Proof>& proof);
+  /// Of `picked.plan`.
+  explicit PlanFacts(const PickedPlan& picked);
 
   /// Why this plan cannot serve such calls, however it is picked: "it is for 8 ranks".
   std::optional<Error> why_not(const Program& plan, const PlanRequest& request) const;
@@ -29,11 +29,11 @@ class PlanFacts {
   std::optional<Error> of_machine(const Program& plan, const PlanRequest& request) const;
 
   PlanUse use_;
-  std::optional<Proof> proof_;
-  uint32_t blocks_ = 0;     ///< the most of any rank
-  bool switches_ = false;   ///< it has switch channels
-  bool lines_ = false;      ///< it has packets in LL128
-  bool replayable_ = true;  ///< a captured call may be replayed
+  std::optional<Proof> sums_;  ///< PickedPlan::sums()
+  uint32_t blocks_ = 0;        ///< the most of any rank
+  bool switches_ = false;      ///< it has switch channels
+  bool lines_ = false;         ///< it has packets in LL128
+  bool replayable_ = true;     ///< a captured call may be replayed
 };
 
 /// A plan and its facts.

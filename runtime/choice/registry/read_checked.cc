@@ -29,6 +29,7 @@ std::shared_ptr<CheckedPlan> read_checked_plan(std::string_view json, const std:
   made->picked.name = name;
   if (policy == ProofPolicy::skip) {
     warn_of_skipped(fmt::format("'{}'", name), std::nullopt, diagnostics);
+    made->picked.claimed = claimed ? claimed->proof : Proof();
   } else {
     const auto digest = plan_digest(plan, diagnostics);
     if (!digest) return nullptr;
@@ -38,8 +39,8 @@ std::shared_ptr<CheckedPlan> read_checked_plan(std::string_view json, const std:
       return nullptr;
     }
   }
-  made->facts = PlanFacts(*plan, made->picked.proof);
   made->picked.plan = std::move(plan);
+  made->facts = PlanFacts(made->picked);
   return made;
 }
 

@@ -66,12 +66,13 @@ bool Collectives::State::start(const CollectivesOptions& options, Diagnostics& d
   if (chain_ == nullptr) {
     chain_ = communicator_.device().chain_streams(options.replays, diagnostics);
   }
-  const auto found = find_where_ranks_run(communicator_, diagnostics);
+  const SumOrder order =
+      options.order.value_or(find_sum_order(word.value_or("")).value_or(kDefaultOrder));
+  const auto found = find_where_ranks_run(communicator_, order, diagnostics);
   const WhereRanksRun where = found.value_or(WhereRanksRun());
-  chooser_.set_job(
-      {.where = where,
-       .order = options.order.value_or(find_sum_order(word.value_or("")).value_or(kDefaultOrder)),
-       .most_blocks = most_blocks_of(options, where.multiprocessors)});
+  chooser_.set_job({.where = where,
+                    .order = order,
+                    .most_blocks = most_blocks_of(options, where.multiprocessors)});
   any_order_ = options.beside > 1;
   if (check && word && chain_ != nullptr && found && make_ready(options.ready_bytes, diagnostics)) {
     return true;

@@ -88,13 +88,16 @@ void PlanChooser::report_no_plan(const PlannedCall& planned, bool capturing,
   const bool ordered = order_matters(asked.call);
   // Where any plan of another library will do, it may be asked instead.
   const bool strict = ordered && asked.call.order > SumOrder::replicated;
+  std::vector<Note> nearest = nearest_plan_notes(*provider_, asked);
+  const std::string under =
+      nearest.empty() ? "any order" : fmt::format("'{}'", name(asked.call.order));
   Diagnostic& error = diagnostics.error(
       strict ? "no-plan-in-order" : "no-plan", {},
       fmt::format("no plan serves {} of {} bytes, '{}', for {} ranks{}{}", name(planned.kind),
                   asked.call.bytes, info(planned.dtype).name, communicator_.size(),
                   job_.where.nodes == 1 ? "" : " of several nodes",
-                  ordered ? fmt::format(", under '{}'", name(asked.call.order)) : ""));
-  error.notes = nearest_plan_notes(*provider_, asked);
+                  ordered ? ", under " + under : ""));
+  error.notes = std::move(nearest);
   if (!error.notes.empty()) return;
   if (job_.where.nodes == 0) {
     error.notes.push_back(

@@ -15,9 +15,10 @@
 namespace mscclc {
 namespace {
 
-/// What one rank says of its device.
+/// What one rank says of its device, and of its settings.
 struct DeviceOfRank {
   uint32_t architecture = 0, multiprocessors = 0;
+  uint8_t order = 0;  ///< a SumOrder
 };
 
 /// 90 of "sm_90"; 0 of anything else.
@@ -31,9 +32,12 @@ uint32_t number_of(std::string_view architecture) {
   return read.ec == std::errc() && read.ptr == end ? number : 0;
 }
 
-std::vector<uint8_t> introduce(const Device& device) {
+std::vector<uint8_t> introduce(const Device& device, SumOrder order) {
   std::vector<uint8_t> message;
-  ByteWriter(message).number(number_of(device.architecture())).number(device.multiprocessors());
+  ByteWriter(message)
+      .number(number_of(device.architecture()))
+      .number(device.multiprocessors())
+      .number(static_cast<uint8_t>(order));
   return message;
 }
 
@@ -44,13 +48,29 @@ bool read_devices(const std::vector<std::vector<uint8_t>>& messages,
     DeviceOfRank device;
     device.architecture = reader.number<uint32_t>();
     device.multiprocessors = reader.number<uint32_t>();
-    if (!reader.ended()) {
+    device.order = reader.number<uint8_t>();
+    if (!reader.ended() || device.order > static_cast<uint8_t>(SumOrder::exact)) {
       diagnostics.error("bad-message", {}, "a peer's message is cut off");
       return false;
     }
     devices.push_back(device);
   }
   return true;
+}
+
+/// Ranks that would pick different plans for the same call.
+bool same_order(const std::vector<DeviceOfRank>& devices, Diagnostics& diagnostics) {
+  const auto other = std::ranges::find_if(
+      devices, [&](const DeviceOfRank& d) { return d.order != devices[0].order; });
+  if (other == devices.end()) return true;
+  const auto word = [](const DeviceOfRank& d) { return name(static_cast<SumOrder>(d.order)); };
+  diagnostics
+      .error("options-differ", {},
+             fmt::format("sums of rank 0 keep to '{}', and those of rank {} to '{}'",
+                         word(devices[0]), other - devices.begin(), word(*other)))
+      .notes.push_back({"MSCCLC_ORDER, or the communicator's own option, must be the same on all "
+                        "ranks"});
+  return false;
 }
 
 /// How many nodes there are, if each has as many ranks, in one run; else 0.
@@ -87,13 +107,13 @@ std::string nodes_text(const std::vector<uint32_t>& first_of_node) {
   return text.size() < kMax ? text : text.substr(0, kMax) + " …";
 }
 
-std::optional<WhereRanksRun> find_where_ranks_run(Communicator& communicator,
+std::optional<WhereRanksRun> find_where_ranks_run(Communicator& communicator, SumOrder order,
                                                   Diagnostics& diagnostics) {
   std::vector<std::vector<uint8_t>> messages;
   std::vector<DeviceOfRank> devices;
-  if (!communicator.bootstrap().all_gather(introduce(communicator.device()), "find the devices",
-                                           messages, diagnostics) ||
-      !read_devices(messages, devices, diagnostics)) {
+  if (!communicator.bootstrap().all_gather(introduce(communicator.device(), order),
+                                           "find the devices", messages, diagnostics) ||
+      !read_devices(messages, devices, diagnostics) || !same_order(devices, diagnostics)) {
     return std::nullopt;
   }
   WhereRanksRun where{count_nodes(communicator.nodes()), devices[0].architecture,

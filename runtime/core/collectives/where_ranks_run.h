@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/contract/order.h"
 #include "ir/diagnostics/diagnostic.h"
 
 namespace mscclc {
@@ -23,8 +24,10 @@ struct WhereRanksRun {
 /// Communicator::nodes().
 std::string nodes_text(const std::vector<uint32_t>& first_of_node);
 
-/// Collective: asks all ranks. nullopt: reported.
+/// Collective: asks all ranks, and compares `order`, which must be the same on all: of calls that
+/// do not say it. nullopt: reported.
 [[nodiscard]] std::optional<WhereRanksRun> find_where_ranks_run(Communicator& communicator,
+                                                                SumOrder order,
                                                                 Diagnostics& diagnostics);
 
 }  // namespace mscclc

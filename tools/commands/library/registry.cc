@@ -175,7 +175,7 @@ std::vector<SummingPlan> summing_plans(const Surveyed& all) {
   for (const auto& [file, plan] : all.programs) {
     const Contract& c = plan->contract;
     Diagnostics ignored;
-    SummingPlan made{file, {.kind = c.kind, .ranks = c.ranks}, {}, {}};
+    SummingPlan made{file, {.kind = c.kind, .ranks = c.ranks, .root = c.root}, {}, {}};
     made.proof = prove(*plan, ignored, {.sums = &made.sums});
     if (!made.proof.proved || made.proof.rounding == Rounding::none) continue;
     made.by_name = is_called_by_name(c.kind) && c.then == Contract::kNoFunction;

@@ -10,7 +10,14 @@
 namespace mscclc {
 namespace {
 
-/// ", passed over", ", passed over for f16 bf16 …", or "", if calls of every type may get it.
+/// Do the rows of a table that pick it, if there is one, say that it keeps an order?
+bool has_row(const SummingPlan& plan, SumOrder order) {
+  return plan.rows.empty() ||
+         std::ranges::any_of(plan.rows, [&](SumOrder kept) { return serves(kept, order); });
+}
+
+/// ", passed over", ", passed over for f16 bf16 …, which it rounds on the way", or "", if calls of
+/// every type may get it.
 std::string passed_over(const SummingPlan& plan, SumOrder order) {
   if (!plan.by_name) return ", of no call by name";
   LibraryCall call = plan.call;
@@ -21,21 +28,27 @@ std::string passed_over(const SummingPlan& plan, SumOrder order) {
     call.dtype = type.dtype;
     if (!order_matters(call)) continue;
     ++floats;
-    const bool in_row = plan.rows.empty() || std::ranges::any_of(plan.rows, [&](SumOrder kept) {
-                          return serves(kept, order);
-                        });
-    if (!in_row || !keeps_order(plan.proof, call)) over.push_back(type.dtype);
+    if (!keeps_order(plan.proof, call)) over.push_back(type.dtype);
   }
-  if (over.empty()) return "";
-  return over.size() == floats ? ", passed over" : ", passed over for " + types_text(over);
+  if (floats == 0) return "";
+  if (over.size() == floats) return ", passed over";
+  if (!has_row(plan, order)) {
+    return fmt::format(", passed over, as no row of it says '{}'", name(order));
+  }
+  return over.empty()
+             ? ""
+             : fmt::format(", passed over for {}, which it rounds on the way", types_text(over));
 }
 
-/// ", which keeps 'ranks'", or "" of a plan that is not among them.
-std::string kept_text(std::span<const SummingPlan> plans, const std::string& file,
-                      const LibraryCall& call) {
+/// The strongest contract below `order` under which calls get a plan that they get under `any`.
+SumOrder served_under(std::span<const SummingPlan> plans, const std::string& file, LibraryCall call,
+                      SumOrder order) {
   const auto plan = std::ranges::find(plans, file, &SummingPlan::file);
-  if (plan == plans.end()) return "";
-  return fmt::format(", which keeps '{}'", name(strongest_order(plan->proof, call)));
+  while (order != SumOrder::any) {
+    call.order = order = static_cast<SumOrder>(static_cast<int>(order) - 1);
+    if (plan != plans.end() && has_row(*plan, order) && keeps_order(plan->proof, call)) break;
+  }
+  return order;
 }
 
 /// The same calls, whatever type, size and contract.
@@ -67,8 +80,7 @@ std::string expressions_table(std::span<const SummingPlan> plans) {
   std::map<std::string, std::vector<std::string>> classes;
   for (const SummingPlan& plan : plans) {
     const std::string& sums = plan.sums.digest;  // of what has none, each plan is a class
-    const std::string what = fmt::format("  {} over {} ranks\n{}", name(plan.call.kind),
-                                         plan.call.ranks, plan.sums.text("    "));
+    const std::string what = fmt::format("  {}\n{}", calls_text(plan.call), plan.sums.text("    "));
     classes[what + (sums.empty() ? plan.file : sums)].push_back(plan.file);
   }
   std::string table = fmt::format("what the sums are: {} class{}\n", classes.size(),
@@ -90,8 +102,8 @@ std::string unserved_text(const Coverage& any, const Coverage& under,
         if (served.plan.empty() || !s.plan.empty() || min > max) continue;
         LibraryCall call = calls.call;
         call.dtype = dtype;
-        lines[fmt::format("{}, {}: under 'any' {}{}", calls_text(call), sizes_text(min, max),
-                          served.plan, kept_text(sums, served.plan, call))]
+        lines[fmt::format("{}, {}: under '{}' {}", calls_text(call), sizes_text(min, max),
+                          name(served_under(sums, served.plan, call, order)), served.plan)]
             .push_back(dtype);
       }
     }

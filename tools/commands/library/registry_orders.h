@@ -15,7 +15,7 @@ namespace mscclc {
 /// A plan that adds up, for a call by name or for none.
 struct SummingPlan {
   std::string file;
-  LibraryCall call;  ///< kind and ranks
+  LibraryCall call;  ///< kind, ranks and root
   Proof proof;
   SumExpressions sums;
   bool by_name = true;

@@ -8,6 +8,7 @@
 
 #include "ir/contract/contract.h"
 #include "runtime/api/nearest_plan.h"
+#include "runtime/support/environment/environment.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
@@ -50,12 +51,13 @@ std::string command_of(const Library& library, const LibraryChoice& choice,
   return text;
 }
 
+/// " under 'tree'" of a call that has no plan so; " under any order" if no other would help.
+std::string under_text(const LibraryCall& call, const std::vector<Note>& nearest) {
+  return nearest.empty() ? " under any order" : fmt::format(" under '{}'", name(call.order));
+}
+
 /// "the library has no row for reduce over several nodes under 'tree'", and the nearest plan.
 std::string why_no_row(const Library& library, const LibraryCall& call) {
-  std::string text =
-      fmt::format("the library has no row for {}{}{}", name(call.kind),
-                  call.nodes == 1 ? "" : " over several nodes",
-                  order_matters(call) ? fmt::format(" under '{}'", name(call.order)) : "");
   const auto pick = [&](const LibraryCall& weaker) -> std::optional<ServingPlan> {
     const auto rows = library.table.rows();
     const auto row =
@@ -63,7 +65,11 @@ std::string why_no_row(const Library& library, const LibraryCall& call) {
     if (row == rows.end()) return std::nullopt;
     return ServingPlan{library.path_of(row->choice), row->order};
   };
-  for (const Note& note : nearest_plan_notes(call, pick)) text += "\nnote: " + note.text;
+  const std::vector<Note> nearest = nearest_plan_notes(call, pick);
+  std::string text = fmt::format("the library has no row for {}{}{}", name(call.kind),
+                                 call.nodes == 1 ? "" : " over several nodes",
+                                 order_matters(call) ? under_text(call, nearest) : "");
+  for (const Note& note : nearest) text += "\nnote: " + note.text;
   return text;
 }
 
@@ -97,15 +103,25 @@ int show_why(const LibraryCall& call, const SelectOptions& options) {
   if (picked != nullptr) {
     put(fmt::format("{}: {}\n", picked->name, picked->why));
   } else {
-    put(order_matters(call) ? fmt::format("no plan under '{}'\n", name(call.order)) : "no plan\n");
-    for (const Note& note : nearest_plan_notes(*registry, {.call = call})) put(note.text + "\n");
+    const std::vector<Note> nearest = nearest_plan_notes(*registry, {.call = call});
+    put("no plan" + (order_matters(call) ? under_text(call, nearest) : "") + "\n");
+    for (const Note& note : nearest) put(note.text + "\n");
   }
   put(reasons_text(passed_over));
   return kFine;
 }
 
+/// --order, or else what a job takes it from. nullopt: reported.
+std::optional<SumOrder> asked_order(const SelectOptions& options) {
+  if (const auto order = find_sum_order(options.order)) return order;
+  Diagnostics diagnostics;
+  const auto word = Environment::of_process().text(Variable::MSCCLC_ORDER, diagnostics);
+  put_error(render_text(diagnostics, Sources()));
+  return word ? find_sum_order(*word) : std::nullopt;
+}
+
 /// Collectives with a function of their rows have another table.
-int run_select_rows(const SelectOptions& options) {
+int run_select_rows(const SelectOptions& options, SumOrder order) {
   const auto dtype = find_dtype(options.dtype);
   if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
   if (!options.columns) return refuse(fmt::format("{} needs --columns", options.collective));
@@ -117,14 +133,16 @@ int run_select_rows(const SelectOptions& options) {
                                .ranks = options.ranks,
                                .columns = *options.columns,
                                .dtype = *dtype,
-                               .order = find_sum_order(options.order).value_or(kDefaultOrder)},
+                               .order = order},
                       .rows = options.rows,
                       .library = options.library,
                       .why = options.why});
 }
 
 int run_select(const SelectOptions& options) {
-  if (is_of_rows(options.collective)) return run_select_rows(options);
+  const auto order = asked_order(options);
+  if (!order) return kUsage;
+  if (is_of_rows(options.collective)) return run_select_rows(options, *order);
   if (options.columns || options.rows) {
     return refuse(fmt::format("--columns and --rows are for collectives of rows, not for {}",
                               options.collective));
@@ -143,7 +161,6 @@ int run_select(const SelectOptions& options) {
     return refuse(
         fmt::format("'{}' is not a kind of link: expected nvlink or pcie", options.links));
   }
-  const SumOrder order = find_sum_order(options.order).value_or(kDefaultOrder);
   if (options.root >= options.ranks) return refuse(fmt::format("no rank {}", options.root));
   if (*kind == CollectiveKind::sendrecv && options.shift % int64_t{options.ranks} == 0) {
     return refuse(fmt::format("--shift {}: a rank does not send to itself", options.shift));
@@ -161,7 +178,7 @@ int run_select(const SelectOptions& options) {
                          .shift = options.shift,
                          .links = *links,
                          .nodes = options.nodes,
-                         .order = order,
+                         .order = *order,
                          .captured = options.captured};
   if (options.why)
     return bytes ? show_why(as_jobs_ask(call), options) : refuse("--why needs --bytes");
@@ -215,7 +232,8 @@ void select_options(CommandLine& line, CLI::App& app, SelectOptions& options) {
                                  "the slowest link between the GPUs: nvlink (default), or pcie, "
                                  "which carries no LL128 packets")
                       ->type_name("KIND"));
-  add_order_option(line, app, options.order, "what the bits of sums keep to (replicated)");
+  add_order_option(line, app, options.order,
+                   "what the bits of sums keep to (MSCCLC_ORDER, or replicated)");
   app.add_option("--library", options.library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
       ->type_name("FOLDER");

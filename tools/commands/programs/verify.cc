@@ -8,6 +8,7 @@
 
 #include "passes/prove/prove.h"
 #include "plans/format/plan_json.h"
+#include "runtime/choice/proofs/check_proof.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/input.h"
@@ -111,6 +112,16 @@ bool fits(const Target& target, Input& input) {
   return write_plan(input.program, target, nowhere, input.diagnostics);
 }
 
+/// A registry refuses a file that claims more than is proved; here only the plan is judged.
+void warn_of_claims(const std::string& file, const Proof& proof, Input& input) {
+  Diagnostics found;
+  if (!input.record || check_claims(file, input.program, *input.record, proof, found)) return;
+  for (Diagnostic d : found.all()) {
+    d.severity = Severity::warning;
+    input.diagnostics.add(std::move(d));
+  }
+}
+
 int verify_file(const VerifyOptions& options, const Target* target, const std::string& file,
                 Input& input) {
   PassOptions passes;
@@ -130,8 +141,10 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
                             {.try_copies = true,
                              .unordered = &unordered,
                              .sums = options.order.empty() ? nullptr : &sums});
-  const bool kept = target == nullptr || fits(*target, input);
+  const bool ordered = proof.proved && can_keep_order(input.program, proof, input.diagnostics);
+  const bool kept = ordered && (target == nullptr || fits(*target, input));
   report.compiled();
+  if (proof.proved) warn_of_claims(file, proof, input);
   if (proof.proved && kept) {
     const std::string rows = rows_text(input.program, proof);
     const std::string text = summarize(proof) +
@@ -143,7 +156,9 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
   if (options.witness.empty()) return kWrongProgram;
   const ShowWitness show = how_to_show(options, {file});
   if (proof.proved) {
-    show_no_witness("the plan is right; it only breaks limits of the target", show);
+    show_no_witness(ordered ? "the plan is right; it only breaks limits of the target"
+                            : "the plan is right; it only cannot keep its 'order:'",
+                    show);
     return kWrongProgram;
   }
   return show_witness(input.program, unordered, show) ? kWrongProgram : kUsage;
@@ -165,7 +180,8 @@ Row row_of(const VerifyOptions& options, const Target* target, Input& input) {
   if (!input.program.split) return {"not read", "IR text must be 'split'", kUsage};
   ask_for_order(options, input.program);
   const Proof proof = prove(input.program, input.diagnostics);
-  if (proof.proved && (target == nullptr || fits(*target, input))) {
+  if (proof.proved && can_keep_order(input.program, proof, input.diagnostics) &&
+      (target == nullptr || fits(*target, input))) {
     return {"proved", summarize(proof), kFine};
   }
   const std::vector<Diagnostic>& all = input.diagnostics.all();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/program/program.h"
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/nearest_plan.h"
 #include "runtime/api/plan_registry.h"
@@ -70,17 +71,6 @@ std::string why_not(const std::vector<PassedOver>& passed_over, const Diagnostic
   return "no plan serves it: " + text.substr(0, text.size() - 2);
 }
 
-/// ", its sums keep 'ranks'": the strongest contract in such a call, where that is known.
-std::string contract_of(const PickedPlan& plan, const CollectiveCall& call, uint32_t ranks) {
-  if (!plan.proof || plan.proof->rounding == Rounding::none) return "";
-  const SumOrder order = strongest_order(*plan.proof, {.kind = call.kind,
-                                                       .ranks = ranks,
-                                                       .dtype = call.dtype,
-                                                       .accumulate = call.accumulate,
-                                                       .op = call.op});
-  return fmt::format(", its sums keep '{}'", name(order));
-}
-
 class LibraryCalls final : public PlanCalls {
  public:
   LibraryCalls(std::unique_ptr<Collectives> collectives, SumOrder order)
@@ -102,7 +92,7 @@ class LibraryCalls final : public PlanCalls {
       }
       if (what != nullptr) {
         *what = fmt::format("plan '{}', {}{}", choice.picked->name, choice.picked->why,
-                            contract_of(*choice.picked, call, collectives_->communicator().size()));
+                            contract_of(*choice.picked, call));
       }
     } else if (what != nullptr) {
       *what = "a copy";
@@ -129,17 +119,28 @@ class LibraryCalls final : public PlanCalls {
   }
 
  private:
+  /// As the choice of a contract sees it.
+  LibraryCall asked(const CollectiveCall& call) const {
+    return {.kind = call.kind,
+            .ranks = collectives_->communicator().size(),
+            .dtype = call.dtype,
+            .accumulate = call.accumulate,
+            .op = call.op,
+            .order = call.order.value_or(order_)};
+  }
+
+  /// ", its sums keep 'ranks'": what it asks for, or the strongest contract in such a call.
+  std::string contract_of(const PickedPlan& plan, const CollectiveCall& call) const {
+    if (!plan.plan->contract.reduces()) return "";
+    return fmt::format(", its sums keep '{}'", name(kept_order(plan, asked(call))));
+  }
+
   /// "; the nearest plan is …" of a call that has none under its contract alone.
   std::string nearest_plan(const CollectiveCall& call, bool capturing) {
-    const LibraryCall asked{.kind = call.kind,
-                            .ranks = collectives_->communicator().size(),
-                            .dtype = call.dtype,
-                            .accumulate = call.accumulate,
-                            .op = call.op,
-                            .order = call.order.value_or(order_)};
-    const auto nearest = mscclc::nearest_plan(asked, [&](const LibraryCall& weaker) {
+    const auto nearest = mscclc::nearest_plan(asked(call), [&](const LibraryCall& weaker) {
       CollectiveCall other = call;
       other.order = weaker.order;
+      other.accumulate = weaker.accumulate;
       Diagnostics ignored;
       const PlanChoice choice = collectives_->choose_once(other, capturing, nullptr, ignored);
       return serving_plan(choice.picked.get(), weaker);
