@@ -72,8 +72,11 @@ fs::path set_up(const std::string& mscclc) {
   const std::string tools = fs::absolute(mscclc).parent_path().string();
   setenv("PATH", (tools + ":" + std::getenv("PATH")).c_str(), 1);
   setenv("LC_ALL", "C", 1);
+  // Plans that an earlier build has proved are not known here.
+  const fs::path folder = scratch_folder();
+  setenv("XDG_CACHE_HOME", (folder / "cache").c_str(), 1);
   if (const char* root = std::getenv("BUILD_WORKSPACE_DIRECTORY")) fs::current_path(root);
-  return scratch_folder();
+  return folder;
 }
 
 }  // namespace mscclc::testing

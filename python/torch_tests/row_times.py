@@ -300,7 +300,7 @@ def contenders_of(shape, loaded):
 
 def measured(ranks, shape, loaded, given, align):
     """µs of each, back to back and between kernels, and why others have none."""
-    graphs, failed = {}, {}
+    graphs, failed, alive = {}, {}, []  # a graph does not keep the memory that it reads and writes
     for name, make in contenders_of(shape, loaded).items():
         if given.contenders and name not in given.contenders:
             continue
@@ -316,6 +316,7 @@ def measured(ranks, shape, loaded, given, align):
         if why:
             failed[name] = why
             continue
+        alive.append(made)
         made.input.zero_()  # sums that replays repeat stay finite
         zeros = torch.zeros_like(made.input)
         write = lambda to=made.input, zeros=zeros: torch.mul(zeros, 1.0, out=to)  # noqa: E731
