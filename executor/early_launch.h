@@ -8,9 +8,9 @@
 // calls as if the next one had been launched when this one ended.
 //
 // A block knows that another has begun when it has taken a packet, or a signal of this call, that
-// only that one sends. What the launch depends on follows from the plan: which blocks wait for which, directly
-// or through others. Where a plan cannot show it (ops of switches, signals that several blocks
-// send), blocks let the next launch begin by ending.
+// only that one sends. What the launch depends on follows from the plan: which blocks wait for
+// which, directly or through others. Where a plan cannot show it (ops of switches, signals that
+// several blocks send), blocks let the next launch begin by ending.
 #pragma once
 
 #include <cstdint>
