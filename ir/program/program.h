@@ -42,8 +42,9 @@ struct Buffer {
   BufferKind kind = BufferKind::scratch;
   PacketFormat packets = PacketFormat::none;
   uint32_t copies = 1;  ///< call k uses copy k % copies
-  /// Not 0: a chunk holds so many units of a pipeline, and round i uses unit i % units.
-  uint32_t units = 0;  // up to kMaxUnits
+  /// Not 0: a chunk holds so many units of a pipeline, 2 to kMaxUnits, and round i uses unit
+  /// i % units.
+  uint32_t units = 0;
   uint64_t unit = 0;  ///< that of the pipelines which use it; 0: none does
   /// Scratch of a collective of rows: what its rows are made of.
   rows::Form form;
