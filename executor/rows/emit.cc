@@ -1,6 +1,5 @@
 #include "executor/rows/emit.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstdio>
 
@@ -269,19 +268,16 @@ class Emitter {
 
 bool meets_before_results(const Function& function) {
   const PhaseOrder order = order_of(function);
-  const auto read_there = [&](const Stored& output, const Node& node) {
-    if (node.op != Op::param || &node == &function.nodes[output.node]) return false;
-    const Stored& param = function.params[node.index];
-    return param.kind == output.kind && param.type == output.type && param.group == output.group;
-  };
-  return std::ranges::any_of(function.outputs, [&](const Stored& output) {
-    if (spread_of(output.kind) == Spread::columns || order.nodes[output.node].phase != 0)
-      return false;
+  for (uint32_t k = 0; k < function.outputs.size(); ++k) {
+    const Stored& output = function.outputs[k];
+    if (spread_of(output.kind) == Spread::columns || order.nodes[output.node].phase != 0) continue;
     for (uint32_t n = 0; n < function.nodes.size(); ++n) {
-      if (order.nodes[n].live && read_there(output, function.nodes[n])) return true;
+      const Node& node = function.nodes[n];
+      const bool other_param = order.nodes[n].live && node.op == Op::param && n != output.node;
+      if (other_param && keeps_form(function, k, node.index)) return true;
     }
-    return false;
-  });
+  }
+  return false;
 }
 
 std::string emit(const Function& function, Dtype t, const std::string& name) {

@@ -55,13 +55,10 @@ void Knowledge::meet(uint32_t process, bool surely) {
   for (const News& news : block.gains) {
     if (news.process != kNone) block.known.raise(news.process, news.done, system_.clock());
     if (news.port == kNone) continue;
-    if (!surely) unsure_.push_back(learner(process, news.port));
-    learn_of_port(process, news.port, news.port_done);
+    learn_of_port(process, news.port, news.port_done, surely);
     // What a port has delivered it has read.
     const bool writer = system_.processes()[news.port].kind == ProcessKind::port_writer;
-    if (!writer) continue;
-    if (!surely) unsure_.push_back(learner(process, news.port - 1));
-    learn_of_port(process, news.port - 1, news.port_done);
+    if (writer) learn_of_port(process, news.port - 1, news.port_done, surely);
   }
   block.gains.clear();
   block.known.share_pages(pages_);
@@ -79,9 +76,10 @@ Knowledge::Learner Knowledge::learner(uint32_t process, uint32_t port) const {
   return {system_.turned(port, back) - system_.width(), system_.turned(process, back)};
 }
 
-void Knowledge::learn_of_port(uint32_t process, uint32_t port, uint32_t done) {
-  const auto [of, by] = learner(process, port);
-  arrivals_.add(of, by, done, blocks_[process].settled);
+void Knowledge::learn_of_port(uint32_t process, uint32_t port, uint32_t done, bool surely) {
+  const Learner l = learner(process, port);
+  arrivals_.add(l.port, l.block, done, blocks_[process].settled);
+  if (!surely) unsure_.push_back(l);
 }
 
 /// It is kept of the port that stands for this one, and so many turns back what has learned it.
