@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/report/op_error.h"
 #include "passes/prove/prove.h"
@@ -16,6 +17,20 @@ bool rounds_on_the_way(Dtype dtype) {
   return info(dtype).kind == DtypeKind::kFloat && info(dtype).accumulate != dtype;
 }
 
+/// A sum that another one may take, with its rank; nullptr: there are only extrema. Sums marked
+/// complete come last: most are, but a plan's own word does not make them so.
+std::pair<uint32_t, const Op*> rounding_sum(const Program& program) {
+  for (const bool complete : {false, true}) {
+    for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+      for (const Op& op : program.ranks[r].ops) {
+        const bool adds = info(op.kind).has(kReduces) && !is_extremum(op.reduce);
+        if (adds && op.complete == complete) return {r, &op};
+      }
+    }
+  }
+  return {0, nullptr};
+}
+
 }  // namespace
 
 bool can_keep_order(const Program& program, const Proof& proof, Diagnostics& diagnostics) {
@@ -26,21 +41,17 @@ bool can_keep_order(const Program& program, const Proof& proof, Diagnostics& dia
       (!select.ops.empty() && std::ranges::all_of(select.ops, is_extremum))) {
     return true;
   }
-  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
-    for (const Op& op : program.ranks[r].ops) {
-      if (!info(op.kind).has(kReduces) || op.complete || is_extremum(op.reduce)) continue;
-      Diagnostic& d = op_error(
-          diagnostics, "sum-order", program, r, op,
-          fmt::format("no sum of {} keeps 'order: {}': this one is rounded to that type on the way",
-                      info(select.dtypes[0]).name, name(contract.order)));
-      d.notes.push_back({"'select dtypes' lists only types that are added up in a wider one"});
-      d.notes.push_back(
-          {"give one op the contributions of all ranks, as they are; or promise 'replicated'; or "
-           "list a type that is added up in itself, such as f32"});
-      return false;
-    }
-  }
-  return true;
+  const auto [rank, op] = rounding_sum(program);
+  if (op == nullptr) return true;
+  Diagnostic& d = op_error(
+      diagnostics, "sum-order", program, rank, *op,
+      fmt::format("no sum of {} keeps 'order: {}': this one is rounded to that type on the way",
+                  info(select.dtypes[0]).name, name(contract.order)));
+  d.notes.push_back({"'select dtypes' lists only types that are added up in a wider one"});
+  d.notes.push_back(
+      {"give one op the contributions of all ranks, as they are; or promise "
+       "'replicated'; or list a type that is added up in itself, such as f32"});
+  return false;
 }
 
 bool ProofGate::pass(const Program& program, Diagnostics& diagnostics) {

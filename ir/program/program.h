@@ -113,11 +113,11 @@ struct Op {
   Slice applied = {};            ///< a row function, in Program::integers: see applied.h
 };
 
-/// A `pipeline`: in round i each data op moves bytes [i unit, (i + 1) unit) of its operands.
-/// A chunk that holds units stays below 2^50 bytes.
+/// Loops are no larger: a chunk that holds units stays below 2^50 bytes.
 inline constexpr uint64_t kMaxLoopUnit = uint64_t{1} << 40;
 inline constexpr uint32_t kMaxUnits = 1024;
 
+/// A `pipeline`: in round i each data op moves bytes [i unit, (i + 1) unit) of its operands.
 struct Loop {
   uint64_t unit = 0;  ///< bytes, 1 to kMaxLoopUnit
   uint32_t chunks = 1;

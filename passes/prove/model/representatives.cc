@@ -87,6 +87,7 @@ class Finder {
 
  private:
   using Description = std::vector<uint64_t>;
+  using NumberedInputs = std::unordered_map<std::vector<CallerChunk>, uint64_t, ChunksHash>;
 
   /// A block with ops, those of `rank` from `first` up to `end`.
   struct Block {
@@ -200,6 +201,7 @@ class Finder {
       numbers_.begin(i);
       classes_.clear();
       inputs_.clear();
+      last_inputs_ = nullptr;
       description.clear();
       describe(components_[i], description);
       if (kinds.insert(description).second) chosen_.push_back(i);
@@ -280,13 +282,20 @@ class Finder {
 
   /// Those of the promise at hand; of many outputs they are the same.
   void describe_inputs(Description& out) {
-    const auto [known, fresh] = inputs_.try_emplace(promise_.inputs, inputs_.size());
+    const bool again = last_inputs_ != nullptr && last_inputs_->first == promise_.inputs;
+    const auto [known, fresh] = again ? std::pair(last_inputs_, false) : number_inputs();
+    last_inputs_ = known;
     out.push_back(known->second);
     if (!fresh) return;
     for (const CallerChunk& p : promise_.inputs) {
       out.push_back(p.rank);
       describe(p.rank, kInput, p.chunk, out);
     }
+  }
+
+  std::pair<const NumberedInputs::value_type*, bool> number_inputs() {
+    const auto [known, fresh] = inputs_.try_emplace(promise_.inputs, inputs_.size());
+    return {&*known, fresh};
   }
 
   // ---- what stands for all ----
@@ -354,8 +363,9 @@ class Finder {
   // Of the component that is described:
   Numbers numbers_;
   std::map<uint64_t, uint64_t> classes_;
-  std::unordered_map<std::vector<CallerChunk>, uint64_t, ChunksHash>
-      inputs_;                  ///< promised ones, numbered
+  NumberedInputs inputs_;  ///< promised ones
+  /// Of the output before: one chunk of many ranks often comes in a row, and hashing is slow.
+  const NumberedInputs::value_type* last_inputs_ = nullptr;
   std::vector<uint8_t> sides_;  ///< by chunk: as whose its class is known, a bit for each buffer
   Promise promise_;
 };
