@@ -263,7 +263,9 @@ void TestValues::finish_as(const int64_t* keys, uint32_t n, uint32_t contributio
     } else {
       bits = static_cast<Bits>(finished_bits(keys[i], contributions));
     }
-    if constexpr (Element<T>::kIsFloat) bits = device::without_minus_zero(bits);
+    if constexpr (Element<T>::kIsFloat) {
+      if (contributions > 1) bits = device::without_minus_zero(bits);
+    }
     std::memcpy(to, &bits, sizeof bits);
   }
 }

@@ -77,6 +77,9 @@ Symbol Symbols::applied(uint32_t function, uint32_t k, std::span<const Symbol> a
     result.low = mix(mix(mix(result.low, a.low), a.high), a.terms);
     result.high = mix(mix(mix(result.high, a.high), a.low), a.terms);
     result.order = mix(mix(result.order, a.order), a.plus_zero ? 1 : 0);
+    // All sums have lost it; what is no sum should have come as it was.
+    const bool kept = a.terms != 1 || !a.plus_zero;
+    if (!premise(Premise::arguments_keep_minus_zero, kept)) result.low = mix(result.low, 1);
     result.shape = mix(result.shape, a.shape);
     result.size = std::max(result.size, a.size);
   }
@@ -233,9 +236,9 @@ Symbol ChunkValue::read(const Extent& extent, const Symbol& mixed) const {
     const bool one_sum = s.same_contributions(all) && s.size == all.size && s.id == all.id;
     if (!premise(Premise::pieces_hold_the_same, one_sum) || (!uniform && s.id != 0xffffffffu))
       return mixed;
-    all.order = (all.order ^ all.order >> 31) * 0x9e3779b97f4a7c15u + s.order;
+    all.order = (all.order ^ all.order >> 31) * 0x9e3779b97f4a7c15u + s.order + s.plus_zero;
     if (s.shape != all.shape) all.shape = all.order;
-    all.plus_zero &= s.plus_zero;
+    if (!premise(Premise::any_piece_loses_minus_zero, !s.plus_zero)) all.plus_zero = true;
   }
   if (!premise(Premise::pieces_are_sums_of_their_own, uniform)) all.order += way_;
   return uniform ? pieces_[0] : all;

@@ -32,7 +32,7 @@ struct Symbol {
   uint32_t id = 0xffffffffu;  ///< in TurnedSymbols; none: turning changes nothing
   uint32_t turn = 0;          ///< which of the images of `id` it is
   uint64_t round = 0;         ///< in a unit of scratch: the round that put it there, and its piece
-  bool plus_zero = false;     ///< has no -0.0: +0.0 stands for it
+  bool plus_zero = false;     ///< where it was -0.0, it may be +0.0 now
   /// Is it known which contributions these are?
   bool known() const { return terms != ~uint64_t{0}; }
   bool same_contributions(const Symbol& o) const {

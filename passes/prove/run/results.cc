@@ -195,7 +195,9 @@ void Results::check_inputs(uint32_t rank, uint32_t call) {
     const uint32_t newest = history_.stores(chunk);
     if (newest != kNone && history_.record(newest).event.op == kNone) continue;  // the caller's
     const Symbol given = symbols_.contribution(rank, c, calls_.instance(rank, call));
-    const bool kept = contents_.read(chunk, {}).same_contributions(given);
+    const Symbol found = contents_.read(chunk, {});
+    const bool same_bits = premise(Premise::kept_inputs_keep_minus_zero, !found.plus_zero);
+    const bool kept = same_bits && found.same_contributions(given);
     if (!premise(Premise::inputs_are_kept, kept)) keep_input_ = false;
   }
 }

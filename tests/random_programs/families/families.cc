@@ -11,7 +11,7 @@ constexpr Family kFamilies[] = {
     {"locals", make_locals, 2},   {"tokens", make_tokens, 1},       {"barriers", make_barriers, 1},
     {"growing", make_growing, 1}, {"symmetry", make_symmetric, 1},  {"soups", make_soup, 5},
     {"twins", make_twins, 2},     {"echoes", make_echoes, 2},       {"junk", make_junk, 2},
-    {"merged", make_merged, 2},   {"rows", make_rows, 2},
+    {"merged", make_merged, 2},   {"rows", make_rows, 2},           {"parts", make_parts, 2},
 };
 
 }  // namespace

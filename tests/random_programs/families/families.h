@@ -47,6 +47,10 @@ Sketch make_junk(Dice& dice);
 /// several types, in parts, from which something is concluded about others.
 Sketch make_rows(Dice& dice);
 
+/// What is sent on in parts, each its own way: results in packets of several formats, packets by
+/// several ports.
+Sketch make_parts(Dice& dice);
+
 /// Neighbouring ops whose operands coincide: what is fused, or done as one step.
 Sketch make_merged(Dice& dice);
 
