@@ -5,6 +5,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/parser/parser.h"
+#include "compiler/proof_gate.h"
 #include "passes/prove/prove.h"
 
 namespace mscclc::fix {
@@ -147,7 +148,8 @@ Judge::Outcome Judge::run(const std::string& text, const Defines& defines, bool 
   }
   outcome.stage = Stage::compiled;
   ops_ += count_ops(*program);
-  if (prove(*program, outcome.diagnostics, {.try_copies = try_copies}).proved) {
+  const Proof proof = prove(*program, outcome.diagnostics, {.try_copies = try_copies});
+  if (proof.proved && can_keep_order(*program, proof, outcome.diagnostics)) {
     outcome.stage = Stage::proved;
   }
   return outcome;

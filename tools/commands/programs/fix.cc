@@ -6,6 +6,7 @@
 #include <CLI/App.hpp>
 
 #include "compiler/fix/edits.h"
+#include "compiler/proof_gate.h"
 #include "passes/prove/prove.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
@@ -25,9 +26,10 @@ struct FixOptions {
 /// Is there nothing to do? Otherwise what is wrong has been printed.
 bool is_proved(Input& input) {
   if (!input.program.split) return false;
-  const bool proved = prove(input.program, input.diagnostics, {.try_copies = true}).proved;
+  const Proof proof = prove(input.program, input.diagnostics, {.try_copies = true});
+  const bool right = proof.proved && can_keep_order(input.program, proof, input.diagnostics);
   input.report();
-  return proved;
+  return right;
 }
 
 int run_fix(const FixOptions& options) {
