@@ -38,9 +38,10 @@ class ChunkContents {
     values_[chunk].write(extent, pieces, stored, mixed_at(chunk));
   }
 
-  /// The first piece that holds other contributions than `wanted`, or all of the chunk.
-  ChunkValue::Piece piece_without(uint64_t chunk, const Symbol& wanted) const {
-    return values_[chunk].piece_without(wanted).value_or(ChunkValue::Piece{{}, mixed_});
+  /// The first piece that holds other contributions than `wanted`, or with `minus_zero` may have
+  /// lost -0.0; else all of the chunk.
+  ChunkValue::Piece piece_without(uint64_t chunk, const Symbol& wanted, bool minus_zero) const {
+    return values_[chunk].piece_without(wanted, minus_zero).value_or(ChunkValue::Piece{{}, mixed_});
   }
   /// Does some of the chunk hang on a race?
   bool any_raced(uint64_t chunk) const {

@@ -244,13 +244,17 @@ Symbol ChunkValue::read(const Extent& extent, const Symbol& mixed) const {
   return uniform ? pieces_[0] : all;
 }
 
-std::optional<ChunkValue::Piece> ChunkValue::piece_without(const Symbol& wanted) const {
+std::optional<ChunkValue::Piece> ChunkValue::piece_without(const Symbol& wanted,
+                                                           bool minus_zero) const {
+  const auto lacks = [&](const Symbol& s) {
+    return !s.same_contributions(wanted) || (minus_zero && s.plus_zero);
+  };
   if (way_ == 0) {
-    if (whole_.same_contributions(wanted)) return std::nullopt;
+    if (!lacks(whole_)) return std::nullopt;
     return Piece{{}, whole_};
   }
   for (uint32_t i = 0; i < pieces_.size(); ++i) {
-    if (!pieces_[i].same_contributions(wanted)) return Piece{{way_, i}, pieces_[i]};
+    if (lacks(pieces_[i])) return Piece{{way_, i}, pieces_[i]};
   }
   return std::nullopt;
 }

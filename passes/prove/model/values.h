@@ -170,8 +170,9 @@ class ChunkValue {
     Extent extent;
     Symbol symbol;
   };
-  /// The first piece that holds other contributions than `wanted`, if one does.
-  std::optional<Piece> piece_without(const Symbol& wanted) const;
+  /// The first piece that holds other contributions than `wanted`, or with `minus_zero` may have
+  /// lost -0.0, if one does.
+  std::optional<Piece> piece_without(const Symbol& wanted, bool minus_zero) const;
   /// `pieces`: of extent.way.
   void write(const Extent& extent, uint32_t pieces, const Symbol& symbol, const Symbol& mixed);
 

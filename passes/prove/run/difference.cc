@@ -188,6 +188,9 @@ Difference applied_difference(const System& system, const CallOrder& calls, cons
   }
   if (found.texts.empty() && symbol.plus_zero) {
     add("it went through sentinel packets, which have no -0.0; row functions may give it");
+  } else if (found.texts.empty()) {
+    add(fmt::format("what '{}' is applied to went through sentinel packets, which have no -0.0",
+                    function.name));
   }
   return found;
 }

@@ -217,7 +217,7 @@ void Results::report_wrong(const ChunkName& name, uint32_t call, const Promised&
 
 Finding Results::wrong(const ChunkName& name, uint32_t call, uint64_t chunk,
                        const Promised& wanted) const {
-  const ChunkValue::Piece piece = contents_.piece_without(chunk, wanted.symbol);
+  const ChunkValue::Piece piece = contents_.piece_without(chunk, wanted.symbol, then_.has_value());
   const Event writer = last_store(history_, chunk, piece.extent);
   Difference found;
   if (const ValueTrace* const trace = contents_.trace()) {

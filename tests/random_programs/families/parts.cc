@@ -13,6 +13,7 @@ namespace {
 using Ops = std::vector<std::string>;
 
 constexpr const char* kFormats[] = {"LL16", "LL16", "sentinel", "sentinel", "LL8", "LL128"};
+constexpr const char* kOfPorts[] = {"LL16", "sentinel", "LL8"};
 
 /// Two ranks that do the same.
 class Parts {
@@ -30,7 +31,6 @@ class Parts {
 
  private:
   uint32_t any(uint32_t n) { return dice_.below(n); }
-  std::string format() { return kFormats[any(std::size(kFormats))]; }
   std::string part(uint32_t p) const {
     return parts_ == 1 ? "" : fmt::format(" part: [{}, {}]", p, parts_);
   }
@@ -52,7 +52,9 @@ class Parts {
     add_buffer({.name = "s", .copies = 2, .packets = "LL16"});
     add_buffer({.name = "x"});
     for (uint32_t p = 0; p < parts_; ++p) {
-      add_buffer({.name = fmt::format("a{}", p), .copies = 2, .packets = format()});
+      add_buffer({.name = fmt::format("a{}", p),
+                  .copies = 2,
+                  .packets = kFormats[any(std::size(kFormats))]});
     }
     for (const uint32_t r : {0u, 1u}) {
       const uint32_t o = 1 - r;
@@ -77,7 +79,8 @@ class Parts {
       sketch_.promises.push_back(fmt::format("output[0] at {} = input[0] at {}", r, 1 - r));
       sketch_.promises.push_back(fmt::format("output[1] at {} = input[1] at {}", r, r));
     }
-    const std::string packets = format();
+    const std::string packets = kOfPorts[any(std::size(kOfPorts))];
+    sketch_.types = "[f32]";  // sentinels are of floats
     const uint32_t copies = one_in(dice_, 3) ? 1 : 2;
     for (const char* name : {"p", "q"}) {
       add_buffer({.name = name, .copies = copies, .packets = packets});
