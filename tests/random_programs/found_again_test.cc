@@ -35,6 +35,8 @@ std::vector<Sought> all_sought() {
       {"a sum where its result goes", "rows", 8, {bits_from_the_first}},
       {"parts of rows of two types", "rows", 253, {types_divide_differently}},
       {"a function that stores where others load", "rows", 93, {loads_of_ops_that_store_elsewhere}},
+      {"a part of a result that lost -0.0", "parts", 158, {any_piece_loses_minus_zero}},
+      {"an empty part that flushes nothing", "parts", 91, {parts_that_meet_have_bytes}},
       {"a slot emptied after a port has sent it", "overlays", 485, {slots_lie_on_slots}},
       {"a slot left full by a port", "overlays", 970, {slots_lie_on_slots}},
       {"a full slot filled again", "overlays", 1475, {full_slots_that_ports_send}},
