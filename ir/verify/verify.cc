@@ -278,10 +278,10 @@ class DeclarationCheck {
 void verify_contract(const Program& program, ProgramReport& report) {
   const Contract& c = program.contract;
   if (program.launch.align == 0) report.error("launch", {}, "'align' is 0");
-  if (program.launch.threads == 0 || program.launch.threads % kWarpThreads != 0) {
+  if (!is_block_size(program.launch.threads)) {
     report.error("launch", {},
-                 fmt::format("'threads' is {}; a thread block has whole warps of {} threads",
-                             program.launch.threads, kWarpThreads));
+                 fmt::format("'threads' is {}; a thread block has {} to {}, in whole warps",
+                             program.launch.threads, kWarpThreads, kMaxThreads));
   }
   if (program.launch.instances == 0) report.error("launch", {}, "'instances' is 0");
   for (const Loop& loop : program.loops) {

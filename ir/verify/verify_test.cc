@@ -471,7 +471,9 @@ TEST_CASE("contracts") {
           p.contract.chunks = {1u << 20, 1u << 20};
         }) == "error: 'chunks' makes too many chunks\n");
   CHECK(with([](Program& p) { p.launch.threads = 33; }) ==
-        "error: 'threads' is 33; a thread block has whole warps of 32 threads\n");
+        "error: 'threads' is 33; a thread block has 32 to 1024, in whole warps\n");
+  CHECK(with([](Program& p) { p.launch.threads = 2048; }) ==
+        "error: 'threads' is 2048; a thread block has 32 to 1024, in whole warps\n");
   CHECK(with([](Program& p) { p.launch.align = 0; }) == "error: 'align' is 0\n");
   CHECK(with([](Program& p) {
           p.contract.kind = CollectiveKind::alltoallv;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/diagnostics/printable.h"
+#include "ir/program/program.h"
 #include "plans/format/embedded_library.h"
 #include "plans/format/library_call.h"
 #include "plans/format/nearest_plan.h"
@@ -22,9 +23,9 @@ constexpr size_t kMaxName = 64;
 constexpr std::string_view kOfRow = "row";
 
 uint64_t threads_of_row(const RowCall& call) {
-  constexpr uint64_t kWarp = 32, kMax = 1024;
+  constexpr uint64_t kWarp = kWarpThreads;
   const uint64_t vectors = (call.row_bytes() + kVector - 1) / kVector;
-  return std::clamp((vectors + kWarp - 1) / kWarp * kWarp, kWarp, kMax);
+  return std::clamp((vectors + kWarp - 1) / kWarp * kWarp, kWarp, uint64_t{kMaxThreads});
 }
 
 bool has_functions(Dtype dtype) {

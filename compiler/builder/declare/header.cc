@@ -166,11 +166,10 @@ bool Header::ensure(Promise promise, Mark mark) {
 
 bool Header::launch(const Launch& launch, const LaunchMarks& marks) {
   bool good = true;
-  if (launch.threads < 1 || launch.threads > 1024 || launch.threads % kWarpThreads != 0) {
-    reports_.fail(
-        "launch", marks.threads,
-        fmt::format("'threads' is {}; a thread block has 32 to 1024, in whole warps of {}",
-                    launch.threads, kWarpThreads));
+  if (!is_block_size(launch.threads)) {
+    reports_.fail("launch", marks.threads,
+                  fmt::format("'threads' is {}; a thread block has {} to {}, in whole warps",
+                              launch.threads, kWarpThreads, kMaxThreads));
     good = false;
   }
   if (launch.instances < 1 || launch.instances > 1024) {

@@ -71,7 +71,7 @@ class PlanReader {
     Launch& launch = program_.launch;
     return read_flag(w_reuse_resources, launch.reuse_scratch) &&
            read_flag(w_use_double_scratch_buffer, state_.double_scratch) &&
-           read_positive(w_num_threads_per_block, launch.threads) && whole_warps() &&
+           read_positive(w_num_threads_per_block, launch.threads) && threads_allowed() &&
            read_positive(w_buffer_alignment, launch.align) && alignment_allowed() &&
            read_size(w_min_message_size, sizes_.min) && read_size(w_max_message_size, sizes_.max);
   }
@@ -87,12 +87,12 @@ class PlanReader {
     return json_.number(top_[key], out) && (out > 0 || json_.fail(top_[key], "is 0"));
   }
 
-  bool whole_warps() {
+  bool threads_allowed() {
     const uint32_t threads = program_.launch.threads;
-    return threads % kWarpThreads == 0 ||
+    return is_block_size(threads) ||
            json_.fail(top_[w_num_threads_per_block],
-                      fmt::format("is {}; a thread block has whole warps of {} threads", threads,
-                                  kWarpThreads));
+                      fmt::format("is {}; a thread block has {} to {}, in whole warps", threads,
+                                  kWarpThreads, kMaxThreads));
   }
 
   bool alignment_allowed() {
