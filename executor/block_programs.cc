@@ -458,10 +458,14 @@ bool BlockPrograms::signals_follow(const Step& puts, const Step& signals) const 
   }
   if (puts.count * puts.dsts != signals.count) return false;
   const StepExtra* extra = &extras_[blocks_.back().operands + puts.first];
-  const StepTarget* target = &targets_[blocks_.back().targets + signals.first];
+  const StepTarget* const first = &targets_[blocks_.back().targets + signals.first];
+  const StepTarget* target = first;
   for (uint32_t i = 0; i < puts.count; ++i, extra += puts.srcs) {
-    for (uint32_t k = 0; k < puts.dsts; ++k) {
-      if (extra++->channel != target++->index) return false;
+    for (uint32_t k = 0; k < puts.dsts; ++k, ++target) {
+      if (extra++->channel != target->index) return false;
+      // The first signal of a channel shows all puts, so it may not leave before the last of them.
+      const auto same = [&](const StepTarget& t) { return t.index == target->index; };
+      if (std::any_of(first, target, same)) return false;
     }
   }
   return true;

@@ -308,6 +308,18 @@ TEST_CASE("signals may go with the puts that they follow") {
     t.program.set_operands(op, ends, {});
   }
   CHECK(posting(t) == apart);
+  TestProgram twice = two_shot_by_ports(4, PacketFormat::LL128);  // one channel, several times
+  for (Op& op : twice.program.ranks[0].ops) {
+    const bool posts = op.kind == OpKind::put || op.kind == OpKind::signal;
+    const std::span<const Operand> before = twice.program.dsts(op);
+    const std::span<const Operand> loads = twice.program.srcs(op);
+    std::vector<Operand> ends(before.begin(), before.end()), srcs(loads.begin(), loads.end());
+    for (Operand& o : ends) {
+      if (posts) o.channel = ends[0].channel;
+    }
+    twice.program.set_operands(op, ends, srcs);
+  }
+  CHECK(posting(twice) == apart);
   Posting exchanged = apart;
   exchanged.insert(exchanged.begin(), {StepKind::signal, false});
   CHECK(posting(exchange(ChannelKind::port)) == exchanged);  // the block meets between them

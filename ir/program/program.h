@@ -142,9 +142,9 @@ enum class Policy : uint8_t { interleaved, blocked };
 
 /// Thread blocks are whole warps of so many threads: packets and the pieces of an op are dealt out
 /// to warps. No GPU has larger blocks.
-constexpr uint32_t kWarpThreads = 32, kMaxThreads = 1024;
+constexpr uint32_t kWarpThreads = 32, kMaxBlockThreads = 1024;
 constexpr bool is_block_size(uint32_t threads) {
-  return threads != 0 && threads <= kMaxThreads && threads % kWarpThreads == 0;
+  return threads != 0 && threads <= kMaxBlockThreads && threads % kWarpThreads == 0;
 }
 
 /// What `align` may be: the granule in which messages are cut, in bytes.

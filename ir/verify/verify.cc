@@ -281,7 +281,7 @@ void verify_contract(const Program& program, ProgramReport& report) {
   if (!is_block_size(program.launch.threads)) {
     report.error("launch", {},
                  fmt::format("'threads' is {}; a thread block has {} to {}, in whole warps",
-                             program.launch.threads, kWarpThreads, kMaxThreads));
+                             program.launch.threads, kWarpThreads, kMaxBlockThreads));
   }
   if (program.launch.instances == 0) report.error("launch", {}, "'instances' is 0");
   for (const Loop& loop : program.loops) {

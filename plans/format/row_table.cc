@@ -25,7 +25,7 @@ constexpr std::string_view kOfRow = "row";
 uint64_t threads_of_row(const RowCall& call) {
   constexpr uint64_t kWarp = kWarpThreads;
   const uint64_t vectors = (call.row_bytes() + kVector - 1) / kVector;
-  return std::clamp((vectors + kWarp - 1) / kWarp * kWarp, kWarp, uint64_t{kMaxThreads});
+  return std::clamp((vectors + kWarp - 1) / kWarp * kWarp, kWarp, uint64_t{kMaxBlockThreads});
 }
 
 bool has_functions(Dtype dtype) {

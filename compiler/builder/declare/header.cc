@@ -169,7 +169,7 @@ bool Header::launch(const Launch& launch, const LaunchMarks& marks) {
   if (!is_block_size(launch.threads)) {
     reports_.fail("launch", marks.threads,
                   fmt::format("'threads' is {}; a thread block has {} to {}, in whole warps",
-                              launch.threads, kWarpThreads, kMaxThreads));
+                              launch.threads, kWarpThreads, kMaxBlockThreads));
     good = false;
   }
   if (launch.instances < 1 || launch.instances > 1024) {

@@ -92,7 +92,7 @@ class PlanReader {
     return is_block_size(threads) ||
            json_.fail(top_[w_num_threads_per_block],
                       fmt::format("is {}; a thread block has {} to {}, in whole warps", threads,
-                                  kWarpThreads, kMaxThreads));
+                                  kWarpThreads, kMaxBlockThreads));
   }
 
   bool alignment_allowed() {
