@@ -100,8 +100,7 @@ void BlockPrograms::note_uses(const DeviceOp& op) {
     if (op.format != PacketFormat::none) uses_ |= device::kUsesSentPackets;
   }
   uses_ |= device::uses_of(op.format);
-  const bool usual =
-      op.reduce == ReduceOp::call || op.reduce == ReduceOp::sum || op.reduce == ReduceOp::avg;
+  const bool usual = op.reduce == ReduceOp::call || op.reduce == ReduceOp::sum;
   if (step.adds && !usual) uses_ |= device::kUsesOtherSums;
   if ((op.flags & device::kTree) != 0 || adds_exactly(op)) uses_ |= device::kUsesTrees;
 }

@@ -21,6 +21,9 @@ class CoincidingSearch {
       if (auto found = own_slot(dsts, srcs)) return found;
       if (auto found = slot_twice(srcs)) return found;
     }
+    if (row_.has(Effects::kSignals)) {
+      if (auto found = signalled_twice(dsts)) return found;
+    }
     // Of the sources of pairwise ops none lies where a destination may: a channel leads to another
     // rank, and packets are unpacked into plain chunks.
     const bool moves = row_.srcs.count > 0 && row_.srcs.slot[0].pairwise;
@@ -72,6 +75,21 @@ class CoincidingSearch {
                     row_.name, text(srcs[pair->first]), text(srcs[pair->second])),
         "take from the slot once, into a chunk of scratch, and use that twice",
         &srcs[pair->second]};
+  }
+
+  /// A port gets each put with its signal, and the first signal shows what has been put before it.
+  std::optional<Coinciding> signalled_twice(std::span<const Operand> dsts) {
+    for (size_t i = 1; i < dsts.size(); ++i) {
+      const auto same = [&](const Operand& o) { return o.channel == dsts[i].channel; };
+      if (std::ranges::none_of(dsts.first(i), same)) continue;
+      const Channel& channel = program_.ranks[rank_].channels[dsts[i].channel];
+      return Coinciding{"op-channel",
+                        fmt::format("'{}' signals '{}' twice: the first signal leaves before the "
+                                    "second put",
+                                    row_.name, program_.text(channel.label)),
+                        "write one 'put', and after it the signals", &dsts[i]};
+    }
+    return std::nullopt;
   }
 
   /// `what` the destinations are of, what it does, and what helps.

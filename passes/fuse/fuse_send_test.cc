@@ -277,6 +277,10 @@ TEST_CASE("fuse: put, signal and flush on a port") {
 )");
 }
 
+TEST_CASE("fuse: a signal goes with no put of several through its port") {
+  REQUIRE(keeps("put net[1].t[0], net[1].t[1] <- s[0], s[1] ; signal net[1], net[1]"));
+}
+
 TEST_CASE("fuse: a put moves down to its signal, which speaks of more than the put") {
   REQUIRE(fused(R"(
     put net[1].t[0] <- s[0]

@@ -45,24 +45,31 @@ inline LibraryCall as_jobs_ask(LibraryCall call) {
   return call;
 }
 
-/// Do the bits of a call depend on the order in which its sums are added? Not where nothing is
-/// rounded, as with integers, minima and maxima; and one sum of two elements, rounded once, is the
-/// same in every order, and is the exact one: f32 has more than twice the digits of the types that
-/// are added up in it.
-inline bool order_matters(const LibraryCall& call) {
+/// Is something rounded on the way to the results of a call? Not in minima and maxima, nor in sums
+/// of integers, which wrap alike wherever they do; but averages of these divide what may have
+/// wrapped in their own type, if they are added up in a wider one.
+inline bool rounds_sums(const LibraryCall& call) {
+  const DtypeInfo& type = info(call.dtype);
   const bool adds = info(call.kind).source == Source::everyone && call.op != ReduceOp::min &&
                     call.op != ReduceOp::max;
-  return adds && call.ranks > 2 && info(call.dtype).kind == DtypeKind::kFloat &&
-         call.order != SumOrder::any;
+  const bool wider = call.op == ReduceOp::avg && call.accumulate.value_or(call.dtype) != call.dtype;
+  return adds && (type.kind == DtypeKind::kFloat || wider) && call.order != SumOrder::any;
 }
+
+/// Do the bits of a call depend on the order in which its sums are added? One sum of two elements,
+/// rounded once, is the same in every order, and is the exact one: f32 has more than twice the
+/// digits of the types that are added up in it.
+inline bool order_matters(const LibraryCall& call) { return call.ranks > 2 && rounds_sums(call); }
 
 /// Do the sums of a plan keep to the call's order, in its type? Sums that ops pass on in a type
 /// that is narrower than what they are added up in are rounded there, too, and keep `replicated` at
-/// most.
+/// most. What a switch adds up keeps no order, of two ranks neither.
 inline bool keeps_order(const Proof& proof, const LibraryCall& call) {
-  if (!order_matters(call)) return true;
+  if (!rounds_sums(call)) return true;
+  const bool once = proof.rounding != Rounding::each_op;
+  if (info(call.dtype).kind != DtypeKind::kFloat) return once;
   if (!proof.orders.keep(call.order)) return false;
-  if (call.order == SumOrder::replicated || proof.rounding != Rounding::each_op) return true;
+  if (call.order == SumOrder::replicated || once || !order_matters(call)) return true;
   const Dtype usual = info(call.dtype).accumulate;
   return usual == call.dtype && call.accumulate.value_or(usual) == call.dtype;
 }

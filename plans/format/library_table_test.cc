@@ -208,7 +208,10 @@ TEST_CASE("what sums keep to depends on their type, where they are rounded on th
   LibraryCall two = f32, least = f32;
   two.ranks = 2;
   least.op = ReduceOp::min;
-  CHECK(order(each, of(two, Dtype::bf16)) == "exact");
+  Proof pair = each;  // what is proved of two ranks, but of switches
+  pair.orders.exact = true;
+  CHECK(order(pair, of(two, Dtype::bf16)) == "exact");
+  CHECK(order(apart, two) == "any");
   CHECK(order(apart, least) == "exact");
 }
 
@@ -478,6 +481,30 @@ TEST_CASE("a row that is never reached, and a call without a row, are mistakes")
   CHECK(refusal(rows_text(row("null", "\"any\"", "some", "", "4"))) == "t.json: rows[0]: " + last);
   CHECK(refusal(rows_text(row("null", "\"any\"", "some", R"(, "in_place": false)"))) ==
         "t.json: rows[0]: " + last);
+}
+
+TEST_CASE("what a plan's proof says decides which calls it keeps the order of") {
+  Proof proof{.proved = true, .orders = {.replicated = true, .ranks = true}};
+  proof.rounding = Rounding::each_op;
+  LibraryCall call{.kind = CollectiveKind::allreduce, .ranks = 4, .dtype = Dtype::f32};
+  call.order = SumOrder::ranks;
+  CHECK(keeps_order(proof, call));
+  call.dtype = Dtype::bf16;  // is rounded on the way
+  CHECK_FALSE(keeps_order(proof, call));
+  call.dtype = Dtype::i8;  // wraps on the way as at the end
+  CHECK(keeps_order(proof, call));
+  call.op = ReduceOp::avg;
+  CHECK(keeps_order(proof, call));
+  call.accumulate = Dtype::i32;  // an average of what has wrapped is another
+  CHECK_FALSE(keeps_order(proof, call));
+  proof.rounding = Rounding::once;
+  CHECK(keeps_order(proof, call));
+  proof.orders = {};  // a switch's sum, of two ranks too
+  CHECK(keeps_order(proof, call));
+  CHECK_FALSE(keeps_order(proof, {.kind = CollectiveKind::allreduce,
+                                  .ranks = 2,
+                                  .dtype = Dtype::f32,
+                                  .order = SumOrder::ranks}));
 }
 
 // A launch that waits for room keeps copy engines from their orders (docs/design/devices.md).

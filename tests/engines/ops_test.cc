@@ -83,6 +83,25 @@ TEST_CASE("a sum that is zero is +0.0 on every engine, in every format") {
   });
 }
 
+TEST_CASE("a reduction that ops name gives the simulator's bits on every engine") {
+  for_each_op_plan([&](const OpPlan& plan, PacketFormat format, Program program) {
+    if (!program.contract.reduces()) return;
+    for (const ReduceOp named : kReductions) {
+      for (Rank& rank : program.ranks) {
+        for (Op& op : rank.ops) {
+          if (info(op.kind).has(kReduces)) op.reduce = named;
+        }
+      }
+      EngineTrial trial(program);
+      for (const Engine engine : kEngines) {
+        const EngineSpec spec{.bytes = 240, .op = named, .engine = engine, .threads = 32};
+        INFO(plan.name << ' ' << name(format) << ": " << text(spec));
+        CHECK(trial.fault(spec).value_or("") == "");
+      }
+    }
+  });
+}
+
 TEST_CASE("threads of engines may run in any order") {
   for_each_op_plan([&](const OpPlan& plan, PacketFormat format, const Program& program) {
     EngineTrial trial(program);

@@ -74,8 +74,8 @@ Symbol Symbols::applied(uint32_t function, uint32_t k, std::span<const Symbol> a
   result.shape = mix(keys_[0], which);
   for (const Symbol& a : arguments) {
     if (!a.known()) result.terms = a.terms;
-    result.low = mix(mix(mix(result.low, a.low), a.high), a.terms);
-    result.high = mix(mix(mix(result.high, a.high), a.low), a.terms);
+    result.low = mix(mix(result.low, a.low), a.terms);
+    result.high = mix(mix(result.high, a.high), a.terms);
     result.order = mix(mix(result.order, a.order), a.plus_zero ? 1 : 0);
     // All sums have lost it; what is no sum should have come as it was.
     const bool kept = a.terms != 1 || !a.plus_zero;
@@ -88,9 +88,11 @@ Symbol Symbols::applied(uint32_t function, uint32_t k, std::span<const Symbol> a
 
 Symbol Symbols::external(uint32_t external, uint32_t owner, uint32_t rows, uint64_t call) const {
   const uint64_t place = uint64_t{owner} << 32 | rows;
-  const uint64_t low = mix(mix(keys_[1], place), call ^ keys_[0]) + external;
+  // Sums are to be made alike whosever external a function has beside them (SumContracts).
+  const uint64_t filed = premise(Premise::sums_beside_local_externals, uint64_t{rows}, place);
+  const uint64_t low = mix(mix(keys_[1], filed), call ^ keys_[0]) + external;
   const uint64_t high = mix(mix(keys_[3], place + external), call ^ keys_[2]);
-  return {.low = mix(keys_[2], low), .high = high, .order = mix(low, high), .shape = low};
+  return {.low = mix(keys_[2], low), .high = high, .order = mix(low, keys_[3]), .shape = low};
 }
 
 Symbol Symbols::changed(const Symbol& symbol, uint64_t how) const {

@@ -22,7 +22,7 @@ namespace mscclc::proof {
 class ValueTrace;
 
 struct Symbol {
-  uint64_t low = 0, high = 0;  ///< which contributions
+  uint64_t low = 0, high = 0;  ///< which contributions; by `low` sums are filed
   uint64_t terms = 1;          ///< how many; 2^64 - 1: that many or more, or not known
   /// The expression that made it: what is added to what, either side first, and what is rounded
   /// when.
@@ -77,7 +77,8 @@ class Symbols {
   /// Result `k` of a row function of these: equal for equal arguments, and only for these (lemma
   /// V2). REQUIRES: one argument or more.
   Symbol applied(uint32_t function, uint32_t k, std::span<const Symbol> arguments) const;
-  /// What the caller gave in an external: which, of whom, and for which rows.
+  /// What the caller gave in an external: which, of whom, and for which rows. Of whom is in `high`
+  /// alone, of this and of results that are made of it.
   Symbol external(uint32_t external, uint32_t owner, uint32_t rows, uint64_t call) const;
   /// The same contributions, made by another expression: `symbol` and what has become of it.
   Symbol changed(const Symbol& symbol, uint64_t how) const;

@@ -30,6 +30,12 @@ void Results::check(uint32_t rank, uint32_t call) {
 
 /// What an output chunk must hold. Ranks that share their promises ask for the same again and
 /// again.
+/// Is this one input of several ranks' that all who get it are to have with the same bits? Sums
+/// have no -0.0 anyway.
+bool Results::moves_alike(const Contract& contract, const Promised& promised) {
+  return contract.order != SumOrder::any && contract.ranks > 1 && promised.added == nullptr;
+}
+
 const Results::Promised& Results::promised(uint32_t rank, uint32_t chunk, uint32_t call) {
   const bool shared = calls_.part(rank, call).contract().uniform() && !system_.joint() && !then_;
   if (!shared) return unshared_ = promise(rank, chunk, call);
@@ -170,7 +176,8 @@ void Results::check_outputs(uint32_t rank, uint32_t call) {
     const Promised& wanted = promised(rank, c, call);
     if (!wanted.made) continue;
     const Symbol found = contents_.read(system_.chunk(rank, output, c, call), {});
-    const bool kept = !then_ || premise(Premise::results_keep_minus_zero, !found.plus_zero);
+    const bool exact = then_ || moves_alike(calls_.part(rank, call).contract(), wanted);
+    const bool kept = !exact || premise(Premise::results_keep_minus_zero, !found.plus_zero);
     if (!premise(Premise::results_are_promised, kept && found.same_contributions(wanted.symbol))) {
       report_wrong({rank, output, c}, call, wanted);
       continue;
@@ -185,6 +192,7 @@ void Results::check_outputs(uint32_t rank, uint32_t call) {
   }
 }
 
+/// The caller may use its input while a call runs: what an op stores there, and puts back, is seen.
 void Results::check_inputs(uint32_t rank, uint32_t call) {
   if (system_.in_place()) return;  // not needed where input and output are in one place
   const uint32_t input = calls_.part(rank, call).input + kInput;
@@ -193,11 +201,7 @@ void Results::check_inputs(uint32_t rank, uint32_t call) {
     const uint64_t chunk = system_.chunk(rank, input, c, call);
     if (chunk == kNoChunk) continue;  // kept
     const uint32_t newest = history_.stores(chunk);
-    if (newest != kNone && history_.record(newest).event.op == kNone) continue;  // the caller's
-    const Symbol given = symbols_.contribution(rank, c, calls_.instance(rank, call));
-    const Symbol found = contents_.read(chunk, {});
-    const bool same_bits = premise(Premise::kept_inputs_keep_minus_zero, !found.plus_zero);
-    const bool kept = same_bits && found.same_contributions(given);
+    const bool kept = newest == kNone || history_.record(newest).event.op == kNone;
     if (!premise(Premise::inputs_are_kept, kept)) keep_input_ = false;
   }
 }

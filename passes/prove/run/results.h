@@ -46,6 +46,7 @@ class Results {
     std::vector<Symbol> arguments = {};  ///< of the row function that makes it, if one does
   };
 
+  static bool moves_alike(const Contract& contract, const Promised& promised);
   const Promised& promised(uint32_t rank, uint32_t chunk, uint32_t call);
   Promised promise(uint32_t rank, uint32_t chunk, uint32_t call);
   void apply_then(uint32_t rank, uint32_t chunk, Promised& promised) const;

@@ -14,7 +14,7 @@ PlanRequest normal(const PlanRequest& request) {
   const int64_t n = call.ranks;
   call.shift = call.kind == CollectiveKind::sendrecv ? ((call.shift % n) + n) % n : 1;
   if (!has_root(call.kind)) call.root = 0;
-  if (!order_matters(call)) call.order = SumOrder::any;
+  if (!rounds_sums(call)) call.order = SumOrder::any;
   return normal;
 }
 
