@@ -312,7 +312,8 @@ TEST_CASE("ops become the steps that the table says") {
 TEST_CASE("a put that signals and flushes does so on the channels of its destinations") {
   TestProgram t(2, 2);
   const uint32_t port = t.channel(0, ChannelKind::port, "net", {}, 1);
-  t.op_in(0, 0, Kind::put_with_signal_and_flush, {far(port, kOutput, 0), far(port, kOutput, 1)},
+  const uint32_t other = t.channel(0, ChannelKind::port, "other", {}, 1);
+  t.op_in(0, 0, Kind::put_with_signal_and_flush, {far(port, kOutput, 0), far(other, kOutput, 1)},
           {local(kInput, 0), local(kInput, 1)});
   Lowered l(t, 64);
   REQUIRE(l.ok);
@@ -324,7 +325,7 @@ TEST_CASE("a put that signals and flushes does so on the channels of its destina
     CHECK((rank.ops[i].flags & device::kPosts) != 0);
     REQUIRE(rank.ops[i].count == 2);
     CHECK(rank.targets[rank.ops[i].first] == port);
-    CHECK(rank.targets[rank.ops[i].first + 1] == port);
+    CHECK(rank.targets[rank.ops[i].first + 1] == other);
   }
 }
 

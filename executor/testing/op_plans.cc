@@ -79,14 +79,18 @@ TestProgram get_plan(PacketFormat) {
 
 TestProgram port_plan(Kind put) {
   TestProgram t = exchange(ChannelKind::port, 2);
+  const bool signals = put != Kind::put;
+  if (signals) connect_all(t, ChannelKind::port, "other");  // none is signalled twice
+  const uint32_t other = signals ? 1 : 0;
+  std::vector<Operand> ends = {end_of(0)};
+  if (signals) ends.push_back(end_of(other));
   for (uint32_t r = 0; r < 2; ++r) {
     meet_all(t, r, true);
-    add_op(t, r, 0, put, {far(0, kOutput, 0), far(0, kOutput, 1)},
+    add_op(t, r, 0, put, {far(0, kOutput, 0), far(other, kOutput, 1)},
            {local(kInput, 0), local(kInput, 1)});
-    if (put == Kind::put) add_op(t, r, 0, Kind::signal, {end_of(0)});
-    const int signals = put == Kind::put ? 1 : 2;  // one for each destination
-    for (int i = 0; i < signals; ++i) add_op(t, r, 0, Kind::wait, {end_of(0)});
-    if (put != Kind::put_with_signal_and_flush) add_op(t, r, 0, Kind::flush, {end_of(0)});
+    if (!signals) add_op(t, r, 0, Kind::signal, ends);
+    add_op(t, r, 0, Kind::wait, ends);
+    if (put != Kind::put_with_signal_and_flush) add_op(t, r, 0, Kind::flush, ends);
   }
   return t;
 }
