@@ -1,4 +1,4 @@
-"""Examples that need no torch, over a fake mpi4py."""
+"""Examples that need no torch; one is over a fake mpi4py."""
 
 import os
 import subprocess
@@ -45,6 +45,14 @@ class Examples(unittest.TestCase):
             printed = [rank.communicate(timeout=PATIENCE)[0] for rank in ranks]
         wanted = [f"rank {r} of 3: the ranks' numbers add up to 3\n" for r in range(3)]
         self.assertEqual(printed, wanted)
+
+    def test_fused_norm(self):
+        command = [sys.executable, "-B", os.path.join(EXAMPLES, "fused_norm.py")]
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE
+        )
+        self.assertEqual(done.stdout, "5 rows of 2880: the residual is 4, the norm 3\n")
+        self.assertEqual(done.returncode, 0)
 
 
 if __name__ == "__main__":
