@@ -209,8 +209,7 @@ const std::multimap<std::string, RuleCase> kCases = {
     {"many_operands",
      {"mscclc_put", [](TestProgram& t) { add_moves(t, OpKind::put, 11, kMem, kInput0); }}},
     {"many_channels",
-     {"put_with_signal",
-      [](TestProgram& t) { add_moves(t, OpKind::put_with_signal, 9, kNet, local(kStage, 0)); }}},
+     {"mscclc_put", [](TestProgram& t) { add_moves(t, OpKind::put, 9, kNet, local(kStage, 0)); }}},
     {"few_threads",
      {"mscclc_signal",
       [](TestProgram& t) {

@@ -188,7 +188,7 @@ std::vector<std::string> plans() {
   texts.push_back(*write_plan(plan_with_units(), host, diagnostics));
   texts.push_back(*write_plan(plan_with_rows(), host, diagnostics));
   texts.push_back(*write_plan(plan_with_flags(), host, diagnostics));
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+  for (uint64_t seed = 0; seed < 400; ++seed) {
     texts.push_back(*write_plan(testing::random_plan(seed), host, diagnostics));
   }
   for (const auto& entry : std::filesystem::directory_iterator("tests/peer_plans")) {

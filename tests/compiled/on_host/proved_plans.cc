@@ -1,4 +1,5 @@
 // Tiny and random plans that the prover accepts, as plans with kernels.
+#include <algorithm>
 #include <set>
 
 #include "ir/print/print.h"
@@ -22,6 +23,8 @@ class Proved {
   /// `turn` chooses the type, and the place if there are two.
   void add(const std::string& name, Program program, uint64_t turn) {
     if (!texts_.insert(print_ir(program)).second) return;
+    const auto launches = [](const Rank& rank) { return !rank.ops.empty(); };
+    if (std::ranges::none_of(program.ranks, launches)) return;
     Diagnostics diagnostics;
     const Proof proof = prove(program, diagnostics);
     if (!proof.proved) return;
