@@ -18,18 +18,24 @@
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 
 namespace mscclc {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What the processes share: the next piece, and for each of them the piece it is at and its
-/// counts.
+uint64_t seconds_since(Clock::time_point start) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start).count());
+}
+
+/// What the processes share: the next piece, and for each of them the piece it is at, how many it
+/// has done, and its counts.
 class Board {
  public:
   Board(uint32_t jobs, size_t counts, uint64_t first)
-      : width_(counts + 1), bytes_((1 + jobs * width_) * sizeof(uint64_t)) {
+      : width_(counts + 2), bytes_((1 + jobs * width_) * sizeof(uint64_t)) {
     void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::runtime_error("no memory for the counts of a long run");
     words_ = static_cast<uint64_t*>(memory);
@@ -43,7 +49,8 @@ class Board {
   uint64_t take() { return std::atomic_ref(words_[0]).fetch_add(1); }
   uint64_t next() const { return words_[0]; }
   uint64_t& at(uint32_t job) { return words_[1 + job * width_]; }
-  uint64_t* counts(uint32_t job) { return words_ + 1 + job * width_ + 1; }
+  uint64_t& done(uint32_t job) { return words_[1 + job * width_ + 1]; }
+  uint64_t* counts(uint32_t job) { return words_ + 1 + job * width_ + 2; }
 
  private:
   size_t width_, bytes_;
@@ -58,6 +65,7 @@ void run_job(Board& board, uint32_t job, uint64_t pieces, Clock::time_point end,
     if (piece >= pieces) return;
     board.at(job) = piece;
     work(piece, Counts(board.counts(job)));
+    ++board.done(job);
   }
 }
 
@@ -73,24 +81,73 @@ pid_t start_job(Board& board, uint32_t job, uint64_t pieces, Clock::time_point e
   _exit(0);
 }
 
-constexpr std::string_view kMark = "counts:";
+constexpr std::string_view kMark = "counts:", kSoFar = "so far:";
 
-/// The numbers after the names of all lines of counts in a file, added up.
-std::map<std::string, uint64_t> read_counts(const std::string& path) {
+using NamedCounts = std::map<std::string, uint64_t>;
+
+void add_line(const std::string& path, std::string_view text, NamedCounts& sums) {
+  std::istringstream words{std::string(text)};
+  for (std::string word; words >> word;) {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) throw std::runtime_error(path + ": not a count: " + word);
+    sums[word.substr(0, equals)] += std::stoull(word.substr(equals + 1));
+  }
+}
+
+/// The numbers after the names of all lines of counts in a file, added up. Of a run that was ended
+/// from outside, what it said last.
+NamedCounts read_counts(const std::string& path) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error("cannot read " + path);
-  std::map<std::string, uint64_t> sums;
+  NamedCounts sums, so_far;
   for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with(kMark)) continue;
-    std::istringstream words(line.substr(kMark.size()));
-    for (std::string word; words >> word;) {
-      const size_t equals = word.find('=');
-      if (equals == std::string::npos) throw std::runtime_error(path + ": not a count: " + word);
-      sums[word.substr(0, equals)] += std::stoull(word.substr(equals + 1));
-    }
+    if (line.starts_with(kMark)) add_line(path, line.substr(kMark.size()), sums);
+    if (!line.starts_with(kSoFar)) continue;
+    so_far.clear();
+    add_line(path, line.substr(kSoFar.size()), so_far);
   }
-  return sums;
+  return sums.empty() ? so_far : sums;
 }
+
+std::string counts_text(std::string_view mark, const LongRunResult& result,
+                        const std::vector<std::string>& names) {
+  std::string text(mark);
+  for (size_t i = 0; i < names.size(); ++i) {
+    text += fmt::format(" {}={}", names[i], result.counts[i]);
+  }
+  return text + fmt::format(" pieces={} broken={} seconds={}\n", result.done,
+                            result.broken.size() + result.broken_earlier, result.seconds);
+}
+
+/// What this run has done so far, at most so often: a run that is ended from outside says nothing
+/// at its end.
+class SoFar {
+ public:
+  SoFar(Board& board, uint32_t jobs, const std::vector<std::string>& names)
+      : board_(board), jobs_(jobs), names_(names) {}
+
+  void print() {
+    constexpr std::chrono::seconds kPause{30};
+    if (Clock::now() - last_ < kPause) return;
+    last_ = Clock::now();
+    LongRunResult result;
+    result.counts.assign(names_.size(), 0);
+    for (uint32_t job = 0; job < jobs_; ++job) {
+      result.done += board_.done(job);
+      for (size_t i = 0; i < names_.size(); ++i) result.counts[i] += board_.counts(job)[i];
+    }
+    result.seconds = seconds_since(start_);
+    fmt::print("{}", counts_text(kSoFar, result, names_));
+    std::fflush(stdout);
+  }
+
+ private:
+  Board& board_;
+  const uint32_t jobs_;
+  const std::vector<std::string>& names_;
+  const Clock::time_point start_ = Clock::now();
+  Clock::time_point last_ = start_;
+};
 
 void add_earlier(const LongRun& options, const std::vector<std::string>& names,
                  LongRunResult& result) {
@@ -138,27 +195,25 @@ LongRunResult run_pieces(const LongRun& options, uint64_t pieces,
   for (uint32_t job = 0; job < options.jobs; ++job) {
     children.push_back(start_job(board, job, pieces, end, begin));
   }
+  SoFar so_far(board, options.jobs, names);
   for (uint32_t job = 0; job < options.jobs; ++job) {
     int status = 0;
-    waitpid(children[job], &status, 0);
+    while (waitpid(children[job], &status, WNOHANG) == 0) {
+      so_far.print();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
     if (status != 0) result.broken.push_back(board.at(job));
     for (size_t i = 0; i < names.size(); ++i) result.counts[i] += board.counts(job)[i];
   }
   result.next = std::max(options.first, std::min(board.next(), pieces));
   result.done += result.next - options.first;
-  result.seconds += static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - start).count());
+  result.seconds += seconds_since(start);
   return result;
 }
 
 std::string summary(const LongRunResult& result, uint64_t pieces,
                     const std::vector<std::string>& names) {
-  std::string text(kMark);
-  for (size_t i = 0; i < names.size(); ++i) {
-    text += fmt::format(" {}={}", names[i], result.counts[i]);
-  }
-  text += fmt::format(" pieces={} broken={} seconds={}\n", result.done,
-                      result.broken.size() + result.broken_earlier, result.seconds);
+  std::string text = counts_text(kMark, result, names);
   for (const uint64_t piece : result.broken) text += fmt::format("died at piece {}\n", piece);
   if (result.next < pieces) {
     text +=

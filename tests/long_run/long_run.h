@@ -1,6 +1,7 @@
 // Runs that take hours, on as many cores as there are: numbered pieces of work go to processes side
 // by side, which count what comes of them. A run may end before its work does, and go on later or
-// elsewhere: it says which piece is next, and the next run adds the counts of those before it.
+// elsewhere: it says which piece is next, and the next run adds the counts of those before it. What
+// it has done so far it says every half minute.
 //
 // Processes and not threads: one that crashes leaves the counts of all others, and its own.
 #pragma once

@@ -45,6 +45,16 @@ TEST_CASE("a run that is out of time says where to go on, and the rest adds up")
   CHECK(two.counts[0] == 59 * 60 / 2);
 }
 
+TEST_CASE("of a run that was ended from outside counts what it said last") {
+  const std::string file = std::string(std::getenv("TEST_TMPDIR")) + "/ended_run";
+  std::ofstream(file) << "so far: sum=3 pieces=2 broken=0 seconds=30\n"
+                      << "so far: sum=7 pieces=5 broken=0 seconds=60\n";
+  const LongRun none{.first = 6, .earlier = {file}};
+  const LongRunResult result = run_pieces(none, 6, {"sum"}, [] { return [](uint64_t, Counts) {}; });
+  CHECK(result.counts[0] == 7);
+  CHECK(result.done == 5);
+}
+
 TEST_CASE("a process that dies is reported with its piece, and leaves its counts") {
   const LongRun options{.jobs = 2};
   const LongRunResult result = run_pieces(options, 10, {"done"}, [] {
