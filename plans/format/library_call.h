@@ -37,6 +37,12 @@ struct LibraryCall {
   bool operator==(const LibraryCall&) const = default;
 };
 
+/// The rank to which rank 0 of so many sends by a shift. REQUIRES: there is one.
+inline int64_t receiver_of_0(int64_t shift, uint32_t ranks) {
+  const int64_t n = ranks;
+  return (shift % n + n) % n;
+}
+
 /// A call as a job asks for it that makes it by name: with a root there are ranks that have one
 /// buffer and do not know whether the others are in place.
 inline LibraryCall as_jobs_ask(LibraryCall call) {

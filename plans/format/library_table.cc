@@ -37,12 +37,6 @@ namespace {
 /// A parameter that is the call's number of ranks, or of ranks on a node.
 constexpr std::string_view kRanks = "ranks", kRanksPerNode = "ranks_per_node";
 
-/// To whom rank 0 sends. REQUIRES: there are ranks.
-int64_t receiver_of_0(const LibraryCall& call) {
-  const int64_t n = call.ranks;
-  return ((call.shift % n) + n) % n;
-}
-
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> LibraryChoice::defines(
@@ -66,7 +60,8 @@ std::string LibraryChoice::plan_file(const LibraryCall& call) const {
   std::string name = fmt::format("{}-R{}", program, call.ranks);
   if (call.nodes != 1) name += fmt::format("-N{}", call.nodes);
   if (has_root(call.kind)) name += fmt::format("-root{}", call.root);
-  if (call.kind == CollectiveKind::sendrecv) name += fmt::format("-shift{}", receiver_of_0(call));
+  if (call.kind == CollectiveKind::sendrecv)
+    name += fmt::format("-shift{}", receiver_of_0(call.shift, call.ranks));
   for (const auto& [key, value] : params) {  // not what -R and -N say
     if (!value.starts_with(kRanks)) name += fmt::format("-{}{}", key, value);
   }
@@ -109,7 +104,7 @@ Mismatch LibraryRow::mismatch(const LibraryCall& call) const {
   if (call.ranks == 0 || !for_ranks(call.ranks)) return Mismatch::ranks;
   if (!for_nodes(call.nodes)) return Mismatch::nodes;
   if (root && *root != call.root) return Mismatch::root;
-  if (shift && *shift != receiver_of_0(call)) return Mismatch::shift;
+  if (shift && *shift != receiver_of_0(call.shift, call.ranks)) return Mismatch::shift;
   if (call.bytes > bytes) return Mismatch::bytes;
   if (!has(dtypes, call.dtype)) return Mismatch::dtype;
   if (!adds_up_in(accumulate, call)) return Mismatch::accumulate;

@@ -495,6 +495,41 @@ TEST_CASE("arguments that are refused") {
         }) == "alltoallv: rank 0 needs an output, but gives nullptr");
 }
 
+TEST_CASE("buffers overlap as they do in place, or not at all") {
+  Ranks ranks(2);
+  int32_t memory[64] = {};
+  const auto lies = [&](CollectiveCall call, int from, int to) {
+    call.dtype = Dtype::i32;
+    call.input = memory + from;
+    call.output = memory + to;
+    Diagnostics diagnostics;
+    const bool good = ranks.collectives[0]->check(call, diagnostics);
+    CHECK((good || diagnostics.all().at(0).code == "overlap"));
+    return good;
+  };
+  const CollectiveCall sum{.kind = Kind::allreduce, .count = 8};
+  CHECK(lies(sum, 0, 0));
+  CHECK(lies(sum, 0, 8));
+  CHECK_FALSE(lies(sum, 0, 7));  // though each of its pieces may lie apart
+  CHECK_FALSE(lies(sum, 4, 0));
+  const CollectiveCall gather{.kind = Kind::allgather, .count = 8};
+  CHECK(lies(gather, 0, 0));
+  CHECK_FALSE(lies(gather, 8, 0));  // where another rank's row is
+  const CollectiveCall far{.kind = Kind::reduce, .count = 8, .root = 1};
+  CHECK(lies(far, 0, 4));  // an output that is not its own
+  CHECK_FALSE(lies({.kind = Kind::sendrecv, .count = 8}, 0, 0));
+  const std::vector<uint64_t> equal = {2, 3, 3, 2}, longer = {2, 3, 4, 2}, gaps = {0, 8};
+  CollectiveCall rows{.kind = Kind::alltoallv, .counts = equal};
+  CHECK(lies(rows, 0, 0));
+  CHECK(lies(rows, 0, 5));
+  CHECK_FALSE(lies(rows, 0, 4));
+  rows.input_offsets = rows.output_offsets = gaps;
+  CHECK(lies(rows, 0, 4));  // in the gaps
+  CHECK_FALSE(lies(rows, 0, 2 + 5));
+  rows.counts = longer;
+  CHECK_FALSE(lies(rows, 0, 0));
+}
+
 TEST_CASE("what is chosen depends on no pointer") {
   Ranks ranks(2);
   Diagnostics diagnostics;

@@ -27,7 +27,8 @@ LibraryCall calls_of(const Contract& contract) {
 bool same_kind(const Contract& contract, const LibraryCall& call) {
   return contract.then == Contract::kNoFunction && contract.kind == call.kind &&
          contract.ranks == call.ranks && (!has_root(call.kind) || contract.root == call.root) &&
-         (call.kind != CollectiveKind::sendrecv || (contract.shift - call.shift) % call.ranks == 0);
+         (call.kind != CollectiveKind::sendrecv ||
+          receiver_of_0(contract.shift, call.ranks) == receiver_of_0(call.shift, call.ranks));
 }
 
 // A row says whether its plan is right in place, but not that it is right in place only: pick()

@@ -72,7 +72,8 @@ std::optional<Error> PlanFacts::of_contract(const Contract& contract,
   if (has_root(call.kind) && contract.root != call.root) {
     return Error{fmt::format("it is for root {}", contract.root)};
   }
-  if (call.kind == CollectiveKind::sendrecv && (contract.shift - call.shift) % call.ranks != 0) {
+  if (call.kind == CollectiveKind::sendrecv &&
+      receiver_of_0(contract.shift, call.ranks) != receiver_of_0(call.shift, call.ranks)) {
     return Error{fmt::format("it is for shift {}", contract.shift)};
   }
   // A request does not say the counts, or what a custom collective promises.

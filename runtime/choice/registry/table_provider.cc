@@ -11,8 +11,7 @@ namespace {
 PlanRequest normal(const PlanRequest& request) {
   PlanRequest normal = request;
   LibraryCall& call = normal.call;
-  const int64_t n = call.ranks;
-  call.shift = call.kind == CollectiveKind::sendrecv ? ((call.shift % n) + n) % n : 1;
+  call.shift = call.kind == CollectiveKind::sendrecv ? receiver_of_0(call.shift, call.ranks) : 1;
   if (!has_root(call.kind)) call.root = 0;
   if (!rounds_sums(call)) call.order = SumOrder::any;
   return normal;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ir/diagnostics/printable.h"
+#include "runtime/core/collectives/overlap.h"
 
 namespace mscclc {
 namespace {
@@ -26,7 +27,7 @@ class Checker {
   bool run() {
     return check_words() && check_ranks() &&
            (call_.kind == CollectiveKind::alltoallv ? check_rows() : check_count()) &&
-           (!stays_here(call_, ranks_) || check_overlap());
+           check_overlap();
   }
 
  private:
@@ -121,16 +122,8 @@ class Checker {
            (!receives || check_buffer(Side::output, call_.output));
   }
 
-  /// What plans refuse, for a call that none serves, as it is a copy on its rank.
   bool check_overlap() {
-    const LocalCopy copy = local_copy(call_);
-    const auto from = reinterpret_cast<uintptr_t>(copy.from),
-               to = reinterpret_cast<uintptr_t>(copy.to);
-    if (from + copy.bytes <= to || to + copy.bytes <= from) return true;
-    // An alltoallv takes what it sends before it writes, whatever the number of ranks.
-    if (from == to && (info(call_.kind).can_alias || call_.kind == CollectiveKind::alltoallv)) {
-      return true;
-    }
+    if (!overlap(call_, rank_, ranks_)) return true;
     diagnostics_.error("overlap", {},
                        "input and output overlap, but not as they do in place for this collective");
     return false;
@@ -158,13 +151,7 @@ CallPlace place_of(const CollectiveCall& call, uint32_t rank) {
   if (kind.has_root() || call.input == nullptr || call.output == nullptr) {
     return CallPlace::either;
   }
-  const uint64_t row = rank * call.count * info(call.dtype).bytes;
-  const bool rows_in = kind.has_rows(Side::input), rows_out = kind.has_rows(Side::output);
-  const auto input = reinterpret_cast<uintptr_t>(call.input);
-  const auto output = reinterpret_cast<uintptr_t>(call.output);
-  const bool same =
-      input + (rows_in && !rows_out ? row : 0) == output + (rows_out && !rows_in ? row : 0);
-  return same ? CallPlace::in_place : CallPlace::apart;
+  return coincide(call, rank) ? CallPlace::in_place : CallPlace::apart;
 }
 
 }  // namespace

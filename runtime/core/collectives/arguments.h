@@ -10,8 +10,7 @@
 
 namespace mscclc {
 
-/// Checks what a rank says of its call. Errors (bad-call; overlap: of a call that is a
-/// local_copy()).
+/// Checks what a rank says of its call. Errors (bad-call, overlap).
 [[nodiscard]] bool check_arguments(const CollectiveCall& call, uint32_t rank, uint32_t ranks,
                                    Diagnostics& diagnostics);
 

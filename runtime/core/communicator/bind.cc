@@ -389,7 +389,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
 std::shared_ptr<BoundCall::State> Binder::run() {
   if (x_.collective_bind()) return asked_.registered ? run_symmetric() : run_together();
   if (!prepare()) return nullptr;
-  for (const uint32_t r : x_.addressed) places_[r] = staged_places(r);
+  for (const uint32_t r : x_.addressed) places_[r] = staged_places(r, false);
   return make();
 }
 

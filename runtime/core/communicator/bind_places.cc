@@ -8,13 +8,13 @@
 
 namespace mscclc {
 
-RankPlaces Binder::staged_places(uint32_t rank) const {
+RankPlaces Binder::staged_places(uint32_t rank, bool in_place) const {
   RankPlaces places;
   if (!x_.stages(rank, kInput) && !x_.stages(rank, kOutput)) return places;
   const CallerBuffers callers =
-      caller_buffers(contract_, *chunking_, rank, x_.access.together(rank));
+      caller_buffers(contract_, *chunking_, rank, in_place || x_.access.together(rank));
   for (const uint32_t side : {kInput, kOutput}) {
-    if (!x_.stages(rank, side)) continue;
+    if (!x_.stages(rank, side) && !callers.shared) continue;
     places.side[side] = {Kind::staging, side, 0};
     if (!callers.shared) continue;
     places.side[side] = {Kind::staging, callers.outer,
@@ -53,7 +53,8 @@ bool Binder::place_registered(uint32_t side, bool& registered) {
   return false;
 }
 
-// Zero copy: where this rank's buffers lie, and new staging if they are not registered.
+// Zero copy: where this rank's buffers lie, and new staging if they are not registered. In place
+// they stay so there, as those of other ranks do: a mixture is not proved.
 bool Binder::choose_places(std::vector<uint8_t>& message) {
   bool registered = true;
   for (const uint32_t side : {kInput, kOutput}) {
@@ -64,12 +65,16 @@ bool Binder::choose_places(std::vector<uint8_t>& message) {
                   "rows that lie apart, of a plan that was loaded for zero copy, must lie in "
                   "registered buffers");
   }
-  if (!registered) places_[x_.rank] = staged_places(x_.rank);
+  const auto in_place = static_cast<uint8_t>(CallFacts::Placement::in_place);
+  if (!registered) {
+    places_[x_.rank] = staged_places(x_.rank, facts_.record.placement == in_place);
+  }
   encode(facts_, message);
   encode(places_[x_.rank], message);
   for (const uint32_t side : {kInput, kOutput}) {
-    const bool wanted =
-        !registered && x_.stages(x_.rank, side) && x_.memory.staging(x_.rank, side) == nullptr;
+    const BufferPlace& place = places_[x_.rank].side[side];
+    const bool wanted = place.kind == Kind::staging && place.buffer == side &&
+                        x_.memory.staging(x_.rank, side) == nullptr;
     message.push_back(wanted ? 1 : 0);
     offered_[side] = wanted;
     if (wanted && !x_.memory.offer_staging(side, message, diagnostics_)) return false;

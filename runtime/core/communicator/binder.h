@@ -52,7 +52,7 @@ class Binder {
   bool check_rows(const BoundCall::State& made);
   bool choose_places(std::vector<uint8_t>& message);
   bool place_registered(uint32_t side, bool& registered);
-  RankPlaces staged_places(uint32_t rank) const;
+  RankPlaces staged_places(uint32_t rank, bool in_place) const;
   bool same_calls(std::vector<std::vector<uint8_t>>& messages);
   bool take_places(const std::vector<std::vector<uint8_t>>& messages);
   bool exchange_places(bool able, std::vector<std::vector<uint8_t>>& messages);

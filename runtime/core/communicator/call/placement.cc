@@ -8,7 +8,9 @@
 namespace mscclc {
 
 PeerAccess::PeerAccess(const Program& program)
-    : touched_(program.ranks.size() * 2, false), together_(program.ranks.size(), false) {
+    : touched_(program.ranks.size() * 2, false),
+      together_(program.ranks.size(), false),
+      apart_(program.ranks.size(), false) {
   const bool in_place_only = program.contract.in_place == InPlace::yes;
   std::vector<Access> accesses;
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
@@ -22,6 +24,18 @@ PeerAccess::PeerAccess(const Program& program)
         any_ = true;
       }
     }
+  }
+  if (program.contract.in_place == InPlace::either) keep_alike(program.contract);
+}
+
+/// A plan is proved for calls in place at all ranks, and at none. In place, staging makes the two
+/// buffers of a rank lie apart: then those of ranks whose buffers no peer touches have to, too.
+void PeerAccess::keep_alike(const Contract& contract) {
+  const auto untouched = [&](uint32_t r) { return !touches(r, kInput) && !touches(r, kOutput); };
+  bool some = false;
+  for (uint32_t r = 0; r < ranks(); ++r) some |= contract.alias(r) && !untouched(r);
+  for (uint32_t r = 0; r < ranks(); ++r) {
+    apart_[r] = some && contract.alias(r).has_value() && untouched(r);
   }
 }
 

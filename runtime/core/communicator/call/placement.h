@@ -23,12 +23,17 @@ class PeerAccess {
   bool together(uint32_t rank) const { return together_[rank]; }
   /// True if a call that is not zero copy needs staging for this buffer.
   bool stages(uint32_t rank, uint32_t side) const {
-    return touches(rank, side) || (together(rank) && touches(rank, 1 - side));
+    return touches(rank, side) || (together(rank) && touches(rank, 1 - side)) ||
+           (side == kOutput && apart_[rank]);
   }
 
  private:
+  void keep_alike(const Contract& contract);
+
   std::vector<bool> touched_;   ///< [rank][side]
   std::vector<bool> together_;  ///< by rank
+  /// By rank: in place its buffers come to lie apart, as staging makes those of others.
+  std::vector<bool> apart_;
   bool any_ = false;
 };
 
