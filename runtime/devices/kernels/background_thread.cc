@@ -45,15 +45,19 @@ bool BackgroundThread::start() {
   if (!thread.joinable()) return false;
   thread.detach();
   started_ = true;
-  // What is registered last is called first: before the compiler's library goes.
-  (void)std::atexit([] { background_thread().stop(); });
+  stop_at_exit();
   return true;
+}
+
+/// What is registered last is called first: before libraries go that are loaded by now.
+void BackgroundThread::stop_at_exit() {
+  (void)std::atexit([] { background_thread().stop(); });
 }
 
 void BackgroundThread::run() {
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice);
   std::unique_lock lock(mutex_);
-  for (;;) {
+  for (bool first = true;; first = false) {
     changed_.wait(lock, [this] { return !jobs_.empty() || ending_; });
     if (ending_) return;
     const std::function<void()> job = std::exchange(jobs_.front(), {});
@@ -61,6 +65,7 @@ void BackgroundThread::run() {
     busy_ = true;
     lock.unlock();
     job();
+    if (first) stop_at_exit();  // NVRTC loads its built-ins when it first compiles
     lock.lock();
     busy_ = false;
     changed_.notify_all();

@@ -62,6 +62,27 @@ TEST_CASE("a process that ends lets the compilation end that is under way, and d
   CHECK(shared_page->after_end == 0);
 }
 
+TEST_CASE("what the first compilation loads stays until the last one has ended") {
+  shared_page = make_shared_page();
+  CHECK(status_of([] {
+          (void)background_thread().add([] {
+            // Stands for the end of what the compiler's library loads.
+            (void)std::atexit([] {
+              if (shared_page->begun != shared_page->ended) ++shared_page->after_end;
+            });
+          });
+          (void)background_thread().add([] {
+            ++shared_page->begun;
+            std::this_thread::sleep_for(std::chrono::milliseconds(300));
+            ++shared_page->ended;
+          });
+          while (shared_page->begun == 0) std::this_thread::yield();
+          std::exit(7);
+        }) == 7);
+  CHECK(shared_page->ended == 1);
+  CHECK(shared_page->after_end == 0);
+}
+
 TEST_CASE("a process without work, or with a thread that is idle, ends at once") {
   CHECK(status_of([] {
           (void)background_thread();
