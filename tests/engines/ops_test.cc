@@ -87,6 +87,7 @@ TEST_CASE("a reduction that ops name gives the simulator's bits on every engine"
   for_each_op_plan([&](const OpPlan& plan, PacketFormat format, Program program) {
     if (!program.contract.reduces()) return;
     for (const ReduceOp named : kReductions) {
+      if (testing::kSanitized && named != ReduceOp::avg) continue;
       for (Rank& rank : program.ranks) {
         for (Op& op : rank.ops) {
           if (info(op.kind).has(kReduces)) op.reduce = named;

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <vector>
 
+#include "ir/program/proof.h"
 #include "tests/structure/sources.h"
 
 namespace mscclc::structure {
@@ -132,6 +133,11 @@ TEST_CASE("the README has at most 700 words") {
   const std::string readme = pages().at("README.md");
   CHECK(words(readme) > 0);
   CHECK(words(readme) <= kReadmeWords);
+}
+
+TEST_CASE("the changelog says which version the prover's rules have") {
+  const std::string said = "the prover's rules have version " + std::to_string(kProverVersion);
+  CHECK(pages().at("CHANGELOG.md").find(said + ",") != std::string::npos);
 }
 
 TEST_CASE("words are what blanks separate") {
