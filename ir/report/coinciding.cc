@@ -79,17 +79,14 @@ class CoincidingSearch {
 
   /// A port gets each put with its signal, and the first signal shows what has been put before it.
   std::optional<Coinciding> signalled_twice(std::span<const Operand> dsts) {
-    for (size_t i = 1; i < dsts.size(); ++i) {
-      const auto same = [&](const Operand& o) { return o.channel == dsts[i].channel; };
-      if (std::ranges::none_of(dsts.first(i), same)) continue;
-      const Channel& channel = program_.ranks[rank_].channels[dsts[i].channel];
-      return Coinciding{"op-channel",
-                        fmt::format("'{}' signals '{}' twice: the first signal leaves before the "
-                                    "second put",
-                                    row_.name, program_.text(channel.label)),
-                        "write one 'put', and after it the signals", &dsts[i]};
-    }
-    return std::nullopt;
+    const Operand* const again = repeated_channel(dsts);
+    if (again == nullptr) return std::nullopt;
+    const Channel& channel = program_.ranks[rank_].channels[again->channel];
+    return Coinciding{"op-channel",
+                      fmt::format("'{}' signals '{}' twice: the first signal leaves before the "
+                                  "second put",
+                                  row_.name, program_.text(channel.label)),
+                      "write one 'put', and after it the signals", again};
   }
 
   /// `what` the destinations are of, what it does, and what helps.
@@ -162,6 +159,14 @@ class CoincidingSearch {
 };
 
 }  // namespace
+
+const Operand* repeated_channel(std::span<const Operand> operands) {
+  for (size_t i = 1; i < operands.size(); ++i) {
+    const auto same = [&](const Operand& o) { return o.channel == operands[i].channel; };
+    if (std::ranges::any_of(operands.first(i), same)) return &operands[i];
+  }
+  return nullptr;
+}
 
 std::optional<Coinciding> find_coinciding(const Program& program, uint32_t rank, OpKind kind,
                                           uint64_t pieces, std::span<const Operand> dsts,

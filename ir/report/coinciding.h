@@ -24,6 +24,10 @@ struct Coinciding {
   const Operand* at;  ///< the operand that is one too many: the later one in written order
 };
 
+/// The first operand whose channel an earlier one names, too; nullptr: there is none. A port takes
+/// each put with its signal, so that a first signal would leave before the last put.
+const Operand* repeated_channel(std::span<const Operand> operands);
+
 /// The first such operands of an op of `rank`, or nothing. `pieces`: what the op touches is one of
 /// so many parts (those of its group, too); 0 or 1: all. REQUIRES: operands of the kinds that the
 /// op table wants, in range.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/report/coinciding.h"
 #include "ir/verify/row_faults.h"
 
 namespace mscclc::fusion {
@@ -115,11 +116,7 @@ bool Matcher::match_queue(const View& left, const View& right, Match& match) con
   if (channel_kind(left.dsts[0]) != ChannelKind::port) return false;
   constexpr size_t kMaxUnordered = 64;
   const auto same = [](const Operand& a, const Operand& b) { return a.channel == b.channel; };
-  // Each put would take its signal with it, and a first signal leave before the last put.
-  for (size_t i = 1; i < left.dsts.size() && left.kind == put; ++i) {
-    const auto again = [&](const Operand& o) { return same(o, left.dsts[i]); };
-    if (std::ranges::any_of(left.dsts.first(i), again)) return false;
-  }
+  if (left.kind == put && repeated_channel(left.dsts) != nullptr) return false;
   match.flow.channels = true;
   if (std::ranges::equal(left.dsts, right.dsts, same)) return true;
   return left.dsts.size() <= kMaxUnordered &&

@@ -208,7 +208,7 @@ TEST_CASE("what sums keep to depends on their type, where they are rounded on th
   LibraryCall two = f32, least = f32;
   two.ranks = 2;
   least.op = ReduceOp::min;
-  Proof pair = each;  // what is proved of two ranks, but of switches
+  Proof pair = each;  // what is proved of two ranks without a switch
   pair.orders.exact = true;
   CHECK(order(pair, of(two, Dtype::bf16)) == "exact");
   CHECK(order(apart, two) == "any");

@@ -12,15 +12,17 @@ struct Range {
 };
 using Ranges = std::vector<Range>;
 
-bool meet(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
+bool meet(const Range& a, const Range& b) {
+  return std::max(a.begin, b.begin) < std::min(a.end, b.end);
+}
 
-/// None, if the rank has no such side.
-Ranges side_of_call(const CollectiveCall& call, Side side, uint32_t rank, uint32_t ranks) {
+/// Empty, if the rank has no such side.
+Range side_of_call(const CollectiveCall& call, Side side, uint32_t rank, uint32_t ranks) {
   const CollectiveInfo& kind = info(call.kind);
   if (kind.side(side).only_at_root && rank != call.root) return {};
   const auto begin = reinterpret_cast<uintptr_t>(side == Side::input ? call.input : call.output);
   const uint64_t bytes = call.count * info(call.dtype).bytes * (kind.has_rows(side) ? ranks : 1);
-  return {{begin, begin + bytes}};
+  return {begin, begin + bytes};
 }
 
 /// By rank, the rows that are empty, too.
@@ -69,8 +71,8 @@ bool overlap(const CollectiveCall& call, uint32_t rank, uint32_t ranks) {
                  to = rows_of_call(call, Side::output, rank, ranks);
     return from != to && any_meet(from, to);
   }
-  return any_meet(side_of_call(call, Side::input, rank, ranks),
-                  side_of_call(call, Side::output, rank, ranks)) &&
+  return meet(side_of_call(call, Side::input, rank, ranks),
+              side_of_call(call, Side::output, rank, ranks)) &&
          !(info(call.kind).can_alias && coincide(call, rank));
 }
 

@@ -40,20 +40,24 @@ int status_of(const Work& work) {
 
 Shared* shared_page = nullptr;
 
+/// Stands for the end of a library of the compiler's that is loaded now.
+void load_library() {
+  (void)std::atexit([] {
+    if (shared_page->begun != shared_page->ended) ++shared_page->after_end;
+  });
+}
+
+void compile_slowly() {
+  ++shared_page->begun;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ++shared_page->ended;
+}
+
 TEST_CASE("a process that ends lets the compilation end that is under way, and drops the others") {
   shared_page = make_shared_page();
   CHECK(status_of([] {
-          // Stands for the end of the compiler's library, which was loaded before.
-          (void)std::atexit([] {
-            if (shared_page->begun != shared_page->ended) ++shared_page->after_end;
-          });
-          for (int i = 0; i < 3; ++i) {
-            (void)background_thread().add([] {
-              ++shared_page->begun;
-              std::this_thread::sleep_for(std::chrono::milliseconds(300));
-              ++shared_page->ended;
-            });
-          }
+          load_library();
+          for (int i = 0; i < 3; ++i) (void)background_thread().add(compile_slowly);
           while (shared_page->begun == 0) std::this_thread::yield();
           std::exit(7);
         }) == 7);
@@ -65,17 +69,8 @@ TEST_CASE("a process that ends lets the compilation end that is under way, and d
 TEST_CASE("what the first compilation loads stays until the last one has ended") {
   shared_page = make_shared_page();
   CHECK(status_of([] {
-          (void)background_thread().add([] {
-            // Stands for the end of what the compiler's library loads.
-            (void)std::atexit([] {
-              if (shared_page->begun != shared_page->ended) ++shared_page->after_end;
-            });
-          });
-          (void)background_thread().add([] {
-            ++shared_page->begun;
-            std::this_thread::sleep_for(std::chrono::milliseconds(300));
-            ++shared_page->ended;
-          });
+          (void)background_thread().add(load_library);
+          (void)background_thread().add(compile_slowly);
           while (shared_page->begun == 0) std::this_thread::yield();
           std::exit(7);
         }) == 7);
