@@ -236,7 +236,9 @@ class Generator {
     test_.channel(1, ChannelKind::memory, "up", {}, 0, 0);
     p.contract.even_only = true;  // any chunks may be copied to each other
     blocks_ = 1 + pick(4);
-    if (pick(2)) p.contract.in_place = InPlace::no;
+    // Ops write the input, too, which out of place only plans of others do.
+    p.foreign = pick(2) != 0;
+    p.contract.in_place = p.foreign ? InPlace::no : InPlace::yes;
     if (pick(4) == 0) p.launch.instances = 2;
     if (pick(2)) p.launch.policy = Policy::blocked;
     p.files = {"random.mscl"};

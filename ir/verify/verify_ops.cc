@@ -333,6 +333,19 @@ class OpCheck {
     }
     check_loop(format);
     check_coinciding();
+    check_input();
+  }
+
+  /// Where a call's placement is open, the input is the output of some calls and not of others, and
+  /// an op that stores there would change what only some callers may find changed.
+  void check_input() {
+    const InPlace in_place = program_.contract.in_place;
+    if (in_place == InPlace::yes || (in_place == InPlace::no && program_.foreign)) return;
+    for (const Operand& o : program_.dsts(*op_)) {
+      if (program_.buffer_of(id_, o).kind != BufferKind::input) continue;
+      error("input-written", "'input' may be written only with 'inplace: true'");
+      return;
+    }
   }
 
   /// Chunks of the first destination: as many as of every chunk operand.

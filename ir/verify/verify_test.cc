@@ -168,6 +168,26 @@ TEST_CASE("chunks") {
         "error: 'ch[1].output[1]' and 'input[2]' differ in size when the message does not divide");
 }
 
+TEST_CASE("the input is written only in place") {
+  const auto said_where = [](InPlace in_place, bool foreign) {
+    return said([&](Fixture& f) {
+      f.program.contract.in_place = in_place;
+      f.program.foreign = foreign;
+      f.op_in(0, 0, OpKind::put, {far(kMem, kInput, 0)}, {local(kScratch, 0)});
+    });
+  };
+  const auto refused = [&](InPlace in_place, bool foreign) {
+    return said_where(in_place, foreign).find("'input' may be written only with 'inplace: true'") !=
+           std::string::npos;
+  };
+  CHECK(refused(InPlace::either, false));
+  CHECK(refused(InPlace::either, true));
+  CHECK(refused(InPlace::no, false));
+  // What a peer's plan does to the input out of place is its own affair.
+  CHECK_FALSE(refused(InPlace::no, true));
+  CHECK_FALSE(refused(InPlace::yes, false));
+}
+
 TEST_CASE("packets") {
   CHECK(said_of(OpKind::copy, {local(kOutput, 0)}, {local(kLl16, 0)}) ==
         "error: 'inbox' holds packets; 'copy' takes none there");
@@ -265,14 +285,16 @@ TEST_CASE("no two moves of an op store into the same chunks") {
   CHECK(moved(local(kScratch, 0), local(kScratch, 1)).empty());
   CHECK_FALSE(moved(local(kScratch, 1), local(kScratch, 1)).empty());
   CHECK(moved(local(kOutput, 0), local(kScratch, 0)).empty());
-  // Input and output coincide for certain if the contract says so; else the prover looks at both.
+  // Input and output coincide for certain if the contract says so; else the input is not written.
   for (const InPlace in_place : {InPlace::either, InPlace::no, InPlace::yes}) {
     const std::string found = said([&](Fixture& f) {
       f.program.contract.in_place = in_place;
       f.op_in(0, 0, OpKind::unpack_packets, {local(kOutput, 1), local(kInput, 1)},
               {local(kLl16, 0), local(kLl16, 1)});
     });
-    CHECK(found.empty() == (in_place != InPlace::yes));
+    const bool coincide = found.find("store into the same chunks") != std::string::npos;
+    CHECK(coincide == (in_place == InPlace::yes));
+    CHECK_FALSE(found.empty());
   }
 }
 

@@ -178,6 +178,7 @@ TEST_CASE("limits of a target, each with the place of the op") {
 TEST_CASE("limits that the sample does not reach") {
   TestProgram t(2, 2);
   t.program.split = true;
+  t.program.contract.in_place = InPlace::yes;
   for (const uint32_t r : {0u, 1u}) {
     t.channel(r, ChannelKind::memory, "ch", {}, 1 - r, 0);
     t.semaphore(r, "a", {});

@@ -215,6 +215,12 @@ class Generator {
     const bool made =
         row.moves_data() ? make_move(rank, op, dsts, srcs) : make_control(rank, op, dsts);
     if (!made || find_coinciding(program_, rank, kind, op.parts, dsts, srcs)) return;
+    const InPlace in_place = program_.contract.in_place;
+    const bool kept = in_place == InPlace::either || (in_place == InPlace::no && !program_.foreign);
+    const auto is_input = [&](const Operand& o) {
+      return program_.buffer_of(rank, o).kind == BufferKind::input;
+    };
+    if (row.moves_data() && kept && std::ranges::any_of(dsts, is_input)) return;
     program_.set_operands(op, dsts, srcs);
     locate(op);
     program_.ranks[rank].ops.push_back(op);
