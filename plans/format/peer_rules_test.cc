@@ -75,6 +75,21 @@ void add_loop(TestProgram& t, Op& op) {
   t.program.loops.push_back({1024, 1});
 }
 
+/// A second port to the same rank.
+uint32_t add_second_port(TestProgram& t) {
+  for (const uint32_t r : {0u, 1u}) {
+    const auto next = static_cast<uint32_t>(t.program.ranks[r].channels.size());
+    t.channel(r, ChannelKind::port, "net2", {}, 1 - r, next);
+  }
+  return static_cast<uint32_t>(t.program.ranks[0].channels.size() - 1);
+}
+
+/// One op that puts through port `first`, then through kNet.
+Op& put_through_two(TestProgram& t, uint32_t first) {
+  return add(t, OpKind::put, {far(first, kStage, 0), far(kNet, kStage, 1)},
+             {local(kStage, 0), local(kStage, 1)});
+}
+
 const Operand kInput0 = local(kInput, 0);
 
 const std::multimap<std::string, RuleCase> kCases = {
@@ -108,6 +123,25 @@ const std::multimap<std::string, RuleCase> kCases = {
     {"port_source",
      {"put_with_signal",
       [](TestProgram& t) { add(t, OpKind::put_with_signal, {far(kNet, kStage, 0)}, {kInput0}); }}},
+    {"signal_order",
+     {"mscclc_signal",
+      [](TestProgram& t) {
+        put_through_two(t, add_second_port(t));
+        add(t, OpKind::signal, {end_of(kNet)});
+      }}},
+    {"signal_order",
+     {"mscclc_signal",
+      [](TestProgram& t) {  // one port twice, so by two threads
+        put_through_two(t, kNet);
+        add(t, OpKind::signal, {end_of(kNet)});
+      }}},
+    {"signal_order",
+     {"mscclc_signal",
+      [](TestProgram& t) {  // what the round before has put
+        const uint32_t second = add_second_port(t);
+        add_loop(t, add(t, OpKind::signal, {end_of(kNet)}));
+        put_through_two(t, second).loop = 0;
+      }}},
     {"mixed_sources",
      {"mscclc_put",
       [](TestProgram& t) {
@@ -235,6 +269,7 @@ const std::multimap<std::string, RuleCase> kCases = {
       [](TestProgram& t) {
         t = TestProgram(7, 2);
         t.program.split = true;
+        t.program.contract.in_place = InPlace::yes;
         for (uint32_t r = 0; r < 7; ++r) t.buffer(r, "stage", 2);
         for (uint32_t peer = 1; peer < 7; ++peer) {
           const uint32_t c = t.channel(0, ChannelKind::memory, "ch", {peer}, peer);
@@ -322,6 +357,13 @@ TEST_CASE("what the peer's executor runs rightly has its wire name") {
   add(t, OpKind::put, {far(kMem, kStage, 0)}, {kInput0});
   add(t, OpKind::switch_reduce_broadcast, {far(kSw, kStage, 0)}, {far(kSw, kStage, 0)});
   add_many(t, OpKind::signal, 12, end_of(kMem));
+  const uint32_t second = add_second_port(t);
+  add(t, OpKind::sync, {});
+  put_through_two(t, second);
+  add(t, OpKind::signal, {end_of(second), end_of(kNet)});  // by the same threads
+  put_through_two(t, second);
+  add(t, OpKind::sync, {});
+  add(t, OpKind::signal, {end_of(kNet)});
   Target wire_only;
   wire_only.peer_wire_only = true;
   Diagnostics diagnostics;

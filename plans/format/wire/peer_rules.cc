@@ -133,6 +133,7 @@ PeerFault PeerRules::judge_kind(const Op& op, const OpFacts& facts) const {
   const OpInfo& row = info(op.kind);
   if (row.wire.empty()) return PeerFault::no_such_op;
   if (op.kind == OpKind::flush) return PeerFault::flush_ignored;
+  if (facts.signals_early) return PeerFault::signal_order;
   return row.moves_data() ? judge_move(op, facts) : PeerFault::none;
 }
 

@@ -41,6 +41,7 @@ struct OpFacts {
   bool plain_in_the_middle = false;      ///< of a packet sum
   bool unmatched_switch = false;         ///< declared otherwise on other ranks
   bool unaligned_switch = false;         ///< its buffer stands elsewhere on other ranks
+  bool signals_early = false;            ///< at a port, not with the thread that has put there
   PeerFault buffer =
       PeerFault::none;   ///< what is wrong with a buffer: copies, units, packet_format
   uint32_t barrier = 0;  ///< id of a barrier

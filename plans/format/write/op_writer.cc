@@ -40,6 +40,7 @@ void OpWriter::write_blocks(uint32_t rank) {
   limits_.check_channels(layout_, rank);
   last_switched_ = {};
   tables_.begin_rank(rank);
+  putting_threads_.grow(program_.ranks[rank].channels.size());
   notes_.clear();
   meetings_.clear();
   const Rank& r = program_.ranks[rank];
@@ -59,6 +60,7 @@ void OpWriter::write_block(uint32_t block, std::span<const Op> ops) {
   tables_.begin_block();
   first_to_peer_.clear();
   data_to_peer_.clear();
+  putting_threads_.clear();
   data_row_.assign(1, block);
   json_.open('{');
   json_.members("id", block, "ops", [&] { json_.open('['); });
@@ -69,6 +71,7 @@ void OpWriter::write_block(uint32_t block, std::span<const Op> ops) {
       if (loop != kNone) close_pipeline();
       loop = op.loop;
       if (loop != kNone) open_pipeline(loop);
+      if (loop != kNone) note_round_before(ops.subspan(&op - ops.data()));
       pipelines += loop != kNone;
     }
     json_.elements([&] { write_op(op); });
@@ -144,6 +147,7 @@ bool OpWriter::begin_op(const Op& op, const OpFacts& facts) {
 
 void OpWriter::write_move(const Op& op) {
   OpFacts facts;
+  facts.signals_early = note_port_threads(op);
   resolve(op, facts);
   const bool is_long = begin_op(op, facts);
   note_move(op, is_long);
@@ -252,6 +256,31 @@ void OpWriter::choose_data_channel(uint32_t index, uint32_t position) {
   } else if (data_to_peer_[peer] != index) {
     override_channels_ = true;
   }
+}
+
+/// A round of the pipeline that `ops` begins with follows another one.
+void OpWriter::note_round_before(std::span<const Op> ops) {
+  for (const Op& op : ops) {
+    if (op.loop != ops.front().loop) return;
+    note_port_threads(op);
+  }
+}
+
+/// The peer's executor does what stands at position k of a port op with thread k, and only a sync
+/// orders its threads. Notes which thread puts; true if the op signals what another one has put.
+bool OpWriter::note_port_threads(const Op& op) {
+  const OpInfo& row = info(op.kind);
+  if (row.has(kSyncs)) putting_threads_.clear();
+  const std::span<const Operand> ends = program_.dsts(op);
+  bool early = false;
+  for (uint32_t k = 0; k < ends.size(); ++k) {
+    const uint32_t port = ends[k].channel;
+    if (port == kNone || channel(port).kind != ChannelKind::port) continue;
+    const bool other = putting_threads_.has(port) && putting_threads_[port] != k;
+    early |= other && row.has(kSignals);
+    if (row.moves_data()) putting_threads_.set(port, other ? kSeveralThreads : k);
+  }
+  return early;
 }
 
 void OpWriter::compare_places(const Op& op, OpFacts& facts) const {

@@ -53,6 +53,8 @@ class OpWriter {
   uint32_t use_channel(uint32_t index);
   void choose_data_channel(uint32_t index, uint32_t position);
   bool aligned_on_members(const Operand& o);
+  bool note_port_threads(const Op& op);
+  void note_round_before(std::span<const Op> ops);
   void compare_places(const Op& op, OpFacts& facts) const;
   void find_plain_source(const Op& op, OpFacts& facts);
   void note_move(const Op& op, bool is_long);
@@ -86,6 +88,9 @@ class OpWriter {
   std::vector<uint32_t> ids_;   ///< of the op: channel_ids or semaphore_ids
   StampedArray first_to_peer_;  ///< by peer: the first memory channel to it in the block's table
   StampedArray data_to_peer_;   ///< by peer: the channel of data to it in this block
+  /// By port: at which position its puts since the last sync stand in their ops.
+  StampedArray putting_threads_;
+  static constexpr uint32_t kSeveralThreads = kNone;
   RankNotes::Row data_row_;
   bool override_channels_ = false;
   bool ranked_ = false;    ///< refs say their rank

@@ -10,6 +10,7 @@ void OpWriter::write_control(const Op& op) {
   OpFacts facts;
   ids_.clear();
   const OpInfo& row = info(op.kind);
+  facts.signals_early = note_port_threads(op);
   if (row.has(kMeets)) return write_barrier(op);
   if (row.has_flags()) return write_flag_op(op);
   const bool semaphores = row.has(kReleases) || row.has(kAcquires);
