@@ -71,6 +71,7 @@ mscclc_result_t note(mscclc_comm& comm, const CollectiveCall& call, StreamHandle
   Diagnostics diagnostics;
   if (!comm.collectives->check(call, diagnostics)) return fail(diagnostics);
   Noted noted{&comm,
+              comm.collectives,
               call,
               stream,
               {call.counts.begin(), call.counts.end()},
@@ -84,7 +85,7 @@ mscclc_result_t note(mscclc_comm& comm, const CollectiveCall& call, StreamHandle
 mscclc_result_t make(mscclc_comm* comm, const mscclc_call_t& call, StreamHandle stream) {
   const Use<mscclc_comm> use(comm);
   if (!use) return use.refuse("a collective", "'comm' is not a communicator");
-  if (comm->finalized) return fail(MSCCLC_INVALID_USAGE, "the communicator is finalized");
+  if (*comm->finalized) return refuse_finalized("a collective");
   if (call.externals_count > 0 || call.flags_count > 0 || call.budget != 0 ||
       call.launch_order != MSCCLC_OTHER_FIRST) {
     return refuse("a collective",
@@ -149,7 +150,7 @@ mscclc_result_t end_group() {
   std::vector<RankCall> calls;
   std::deque<Use<mscclc_comm>> uses;  // until the calls are made
   for (const Noted& noted : ended.calls) {
-    if (!uses.emplace_back(noted.comm)) {
+    if (!uses.emplace_back(noted.comm) || noted.collectives.lock() != noted.comm->collectives) {
       return fail(MSCCLC_INVALID_USAGE, "a communicator of the group was destroyed before its end");
     }
     if (why_no_stream(noted.comm->config.device, noted.stream) != nullptr) {

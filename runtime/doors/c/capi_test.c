@@ -274,7 +274,8 @@ static void plan_by_handle(rank_t *r) {
 }
 
 static void halves(rank_t *r) {
-  mscclc_comm_t *child = NULL;
+  mscclc_comm_t *child = NULL, *grandchild = NULL;
+  uint64_t number;
   uint32_t rank = 9, ranks = 9;
   int32_t sent = (int32_t)r->rank, got = 0;
   mscclc_stream_t stream;
@@ -292,6 +293,9 @@ static void halves(rank_t *r) {
   OK(mscclc_comm_finalize(child));
   CHECK(mscclc_comm_finalize(child) == MSCCLC_INVALID_USAGE);
   CHECK(mscclc_barrier(child, r->stream) == MSCCLC_INVALID_USAGE);
+  CHECK(mscclc_register(child, &sent, sizeof sent, &number) == MSCCLC_INVALID_USAGE);
+  CHECK(mscclc_comm_split(child, 0, 0, &grandchild, NULL) == MSCCLC_INVALID_USAGE);
+  CHECK(strcmp(mscclc_last_error(), "mscclc_comm_split: the communicator is finalized") == 0);
   OK(mscclc_comm_destroy(child));
 }
 
@@ -515,18 +519,27 @@ static void processes(void) {
 #ifndef MSCCLC_TSAN
 static void children_of_who_made_the_id(void) {
   mscclc_unique_id_t made;
-  int status = 0;
+  int status = 0, all_forked[2];
   OK(mscclc_unique_id(&made));
+  CHECK(pipe(all_forked) == 0);
   for (uint32_t rank = 0; rank < kRanks; ++rank) {
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child > 0) continue;
+    /* Until then no thread of the parent does anything: the address sanitizer's allocator leaves
+     * a child the locks that such a thread holds. */
+    char byte;
+    close(all_forked[1]);
+    CHECK(read(all_forked[0], &byte, 1) == 0);
+    close(all_forked[0]);
     mscclc_comm_t *comm = NULL;
     const mscclc_config_t config = host();
     OK(mscclc_comm_create(&comm, kRanks, &made, rank, &config));
     work(comm);
     exit(0);
   }
+  close(all_forked[0]);
+  close(all_forked[1]);
   for (int i = 0; i < kRanks; ++i) {
     CHECK(wait(&status) > 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -701,6 +714,36 @@ static void groups(void) {
   for (uint32_t r = 0; r < kRanks; ++r) OK(mscclc_stream_destroy(comms[r], streams[r]));
 }
 
+static mscclc_comm_t *alone(void) {
+  mscclc_comm_t *comm = NULL;
+  mscclc_unique_id_t made;
+  mscclc_config_t config = host();
+  OK(mscclc_unique_id(&made));
+  OK(mscclc_comm_create(&comm, 1, &made, 0, &config));
+  return comm;
+}
+
+/* A communicator that comes to lie where the one of a noted call was does not make that call. */
+static void group_without_its_communicator(void) {
+  int32_t in = 1, out = 0;
+  mscclc_stream_t stream;
+  mscclc_comm_t *made[20], *noted = alone();
+  size_t count = 0;
+  OK(mscclc_stream_create(comms[0], &stream));
+  OK(mscclc_group_start());
+  OK(mscclc_allreduce(noted, &in, &out, 1, MSCCLC_I32, MSCCLC_SUM, stream));
+  OK(mscclc_comm_destroy(noted));
+  do made[count] = alone();
+  while (made[count++] != noted && count < 20);
+  CHECK(mscclc_group_end() == MSCCLC_INVALID_USAGE);
+  CHECK(strcmp(mscclc_last_error(), "a communicator of the group was destroyed before its end") ==
+        0);
+  OK(mscclc_stream_synchronize(comms[0], stream));
+  CHECK(out == 0);
+  while (count > 0) OK(mscclc_comm_destroy(made[--count]));
+  OK(mscclc_stream_destroy(comms[0], stream));
+}
+
 /* Whatever the rank that has called it does then. */
 static void ended_by_own_abort(mscclc_comm_t *comm) {
   mscclc_comm_t *child = NULL;
@@ -737,6 +780,8 @@ static void one_thread(void) {
   }
   for (uint32_t r = 0; r < kRanks; ++r) CHECK(pthread_join(running[r], NULL) == 0);
   groups();
+  group_without_its_communicator();
+  group_without_its_communicator();
   plans_of_the_registry();
   OK(mscclc_registry_destroy(registry));
   REFUSED(mscclc_registry_destroy(registry), "mscclc_registry_destroy: 'registry' is none");

@@ -32,8 +32,10 @@ struct Part {
   std::shared_ptr<PlanRegistry> registry;
   std::chrono::milliseconds timeout{0};
 
-  /// `given` may be NULL. False: reported.
-  bool read(const mscclc_config_t* given, Diagnostics& diagnostics) {
+  /// `given` may be NULL. `usual`: the registry where it names none; nullptr: the process's. False:
+  /// reported.
+  bool read(const mscclc_config_t* given, Diagnostics& diagnostics,
+            const std::shared_ptr<PlanRegistry>& usual = nullptr) {
     if (given != nullptr && !take_struct(given, config)) {
       diagnostics.error("bad-call", {}, "the config has no size that this version knows");
       return false;
@@ -43,7 +45,7 @@ struct Part {
       return false;
     }
     if (config.registry == nullptr) {
-      registry = default_registry(diagnostics);
+      registry = usual != nullptr ? usual : default_registry(diagnostics);
     } else if (const Use<mscclc_registry> use(config.registry); use) {
       registry = config.registry->plans;
     } else {
@@ -309,11 +311,12 @@ mscclc_result_t mscclc_comm_split(mscclc_comm_t* comm, int32_t color, int32_t ke
     *child = nullptr;
     const Use<mscclc_comm> use(comm);
     if (!use) return use.refuse("mscclc_comm_split", "'comm' is not a communicator");
+    if (*comm->finalized) return refuse_finalized("mscclc_comm_split");
     Diagnostics diagnostics;
     Part part;
-    const bool parents = config == nullptr;
-    if (!part.read(parents ? &comm->config : config, diagnostics)) return fail(diagnostics);
-    if (parents || config->registry == nullptr) part.registry = comm->registry;
+    if (!part.read(config == nullptr ? &comm->config : config, diagnostics, comm->registry)) {
+      return fail(diagnostics);
+    }
     return split(*comm, color, key, std::move(part), child, diagnostics);
   });
 }
@@ -379,7 +382,7 @@ mscclc_result_t mscclc_comm_finalize(mscclc_comm_t* comm) {
     Diagnostics diagnostics;
     const OneThread::Visit visit(*comm->communicator->one_thread(), diagnostics);
     if (!visit) return fail(diagnostics);
-    if (comm->finalized.exchange(true)) {
+    if (comm->finalized->exchange(true)) {
       return fail(MSCCLC_INVALID_USAGE, "mscclc_comm_finalize: it was called before");
     }
     const bool ended = comm->device->drain(diagnostics);

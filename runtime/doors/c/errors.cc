@@ -61,6 +61,10 @@ mscclc_result_t refuse_after_fork(const char* function) noexcept {
                    "use it");
 }
 
+mscclc_result_t refuse_finalized(const char* function) noexcept {
+  return fail_with(MSCCLC_INVALID_USAGE, function, "the communicator is finalized");
+}
+
 mscclc_result_t refuse_in_use(const char* function) noexcept {
   return fail_with(MSCCLC_INVALID_USAGE, function, "another thread is inside, and it stays");
 }

@@ -19,6 +19,8 @@ mscclc_result_t refuse(const char* function, const char* what) noexcept;
 mscclc_result_t refuse_after_fork(const char* function) noexcept;
 /// A handle cannot be destroyed, as another thread uses it.
 mscclc_result_t refuse_in_use(const char* function) noexcept;
+/// A communicator that is finalized takes no more calls.
+mscclc_result_t refuse_finalized(const char* function) noexcept;
 /// There was no memory for an answer, not even for its text.
 mscclc_result_t out_of_memory() noexcept;
 /// Something was thrown that nothing here throws.

@@ -40,7 +40,8 @@ struct mscclc_comm : mscclc::capi::Handled {
   std::shared_ptr<mscclc::Collectives> collectives;  ///< goes first
   std::shared_ptr<mscclc::OverlapTurns> turns = mscclc::make_overlap_turns();
   mscclc_config_t config = MSCCLC_CONFIG_INIT;  ///< without the registry
-  std::atomic<bool> finalized{false};
+  /// Its plans know it, too.
+  std::shared_ptr<std::atomic<bool>> finalized = std::make_shared<std::atomic<bool>>(false);
 };
 
 struct mscclc_registry : mscclc::capi::Handled {
@@ -48,8 +49,9 @@ struct mscclc_registry : mscclc::capi::Handled {
 };
 
 struct mscclc_plan : mscclc::capi::Handled {
-  int32_t device;                                 ///< mscclc_config_t::device
-  std::shared_ptr<mscclc::OneThread> one_thread;  ///< of its communicator
+  int32_t device;                                      ///< mscclc_config_t::device
+  std::shared_ptr<mscclc::OneThread> one_thread;       ///< of its communicator
+  std::shared_ptr<const std::atomic<bool>> finalized;  ///< likewise
   std::unique_ptr<mscclc::Executable> executable;
   uint32_t rank = 0;
   mscclc::Contract contract;  ///< of its program, and how that aligns chunks

@@ -92,6 +92,7 @@ mscclc_result_t mscclc_register(mscclc_comm_t* comm, void* address, size_t bytes
   return guarded([&] {
     const Use<mscclc_comm> use(comm);
     if (!use) return use.refuse("mscclc_register", kNoComm);
+    if (*comm->finalized) return refuse_finalized("mscclc_register");
     if (registration == nullptr || (address == nullptr && bytes > 0)) {
       return refuse("mscclc_register", "'address' or 'registration' is NULL");
     }

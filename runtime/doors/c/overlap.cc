@@ -118,7 +118,7 @@ mscclc_result_t mscclc_overlap_create(mscclc_comm_t* comm, const mscclc_overlap_
     if (comm == nullptr) return create(std::move(making), overlap);
     const Use<mscclc_comm> use(comm);
     if (!use) return use.refuse(kHere, "'comm' is not a communicator");
-    if (comm->finalized) return fail(MSCCLC_INVALID_USAGE, "the communicator is finalized");
+    if (*comm->finalized) return refuse_finalized(kHere);
     making.of(*comm);
     return create(std::move(making), overlap);
   });

@@ -255,6 +255,7 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
     *plan = nullptr;
     const Use<mscclc_comm> use(comm);
     if (!use) return use.refuse("mscclc_plan_load", "'comm' is not a communicator");
+    if (*comm->finalized) return refuse_finalized("mscclc_plan_load");
     if (json == nullptr || name == nullptr || dtype < 0 ||
         static_cast<size_t>(dtype) >= dtype_table().size()) {
       return refuse("mscclc_plan_load", "'json' or 'name' is NULL, or 'dtype' is not a type");
@@ -266,6 +267,7 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
     auto made = std::make_unique<mscclc_plan>();
     made->device = comm->config.device;
     made->one_thread = comm->communicator->one_thread();
+    made->finalized = comm->finalized;
     if (read != nullptr) {
       made->contract = read->contract;
       made->align = read->granule(options.dtype);
@@ -311,6 +313,7 @@ mscclc_result_t mscclc_plan_launch(mscclc_plan_t* plan, const mscclc_call_t* cal
       return use.refuse("mscclc_plan_launch",
                         "'plan' is not a plan, or 'call' is not of this version");
     }
+    if (*plan->finalized) return refuse_finalized("mscclc_plan_launch");
     const auto types = static_cast<int32_t>(dtype_table().size());
     const bool typed = own.dtype >= 0 && own.dtype < types &&
                        own.accumulate >= MSCCLC_DTYPE_DEFAULT && own.accumulate < types;

@@ -18,6 +18,8 @@ struct LastError {
 /// A call that a group has noted, with its own arrays.
 struct Noted {
   mscclc_comm* comm;
+  /// Another communicator may come to lie where that one was.
+  std::weak_ptr<Collectives> collectives;
   CollectiveCall call;
   StreamHandle stream;
   std::vector<uint64_t> counts, input_offsets, output_offsets;
