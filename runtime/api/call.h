@@ -82,7 +82,8 @@ struct CollectiveCall {
   /// have room beside one another. Ranks may then launch those of several communicators in
   /// different orders.
   bool any_order = false;
-  /// A promise: on all ranks both buffers are inside the same registered ones, at the same offsets.
+  /// A promise: on all ranks both buffers are inside the same registered ones, at the same offsets;
+  /// registered buffers that overlap do so alike on all of them.
   /// By name those are of Collectives::register_buffer(), and calls need no copies of their own;
   /// collectives with a root ignore it. Of a plan that is loaded for zero copy bind() then is
   /// local, where bind_waits() does not say otherwise. Only MSCCLC_CHECK_CALLS looks whether it is

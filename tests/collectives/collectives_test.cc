@@ -259,6 +259,34 @@ TEST_CASE("registered buffers are bound once") {
   CHECK(testing::run_threads(2, [&](Communicator& c) { return with_collectives(c, body); }) == "");
 }
 
+TEST_CASE("a call does not outlive the registered buffer that it is bound to") {
+  const auto body = [](Collectives& collectives) -> std::string {
+    Communicator& communicator = collectives.communicator();
+    Diagnostics diagnostics;
+    constexpr uint64_t kCount = 1 << 20;
+    Buffer buffer(communicator, kCount, diagnostics);
+    const auto all = collectives.register_buffer(buffer.data, 4 * kCount, diagnostics);
+    // It begins where the call's buffers do, and is too short for them.
+    const auto part = collectives.register_buffer(buffer.data, 1 << 16, diagnostics);
+    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    const CollectiveCall call{.kind = Kind::allreduce,
+                              .count = kCount,
+                              .dtype = Dtype::i32,
+                              .input = buffer.data,
+                              .output = buffer.data,
+                              .registered = true};
+    bool done = all && part && collectives.call(call, stream, diagnostics) &&
+                communicator.synchronize(stream, diagnostics) &&
+                communicator.bootstrap().barrier("done", diagnostics);
+    const uint64_t kept = collectives.use().cached;
+    done = done && collectives.deregister_buffer(*all, diagnostics);
+    communicator.device().destroy_stream(stream);
+    if (!done) return testing::text(diagnostics);
+    return kept == 1 && collectives.use().cached == 0 ? "" : "it is kept, or was not";
+  };
+  CHECK(testing::run_threads(2, [&](Communicator& c) { return with_collectives(c, body); }) == "");
+}
+
 // Rank 1 makes its second call when rank 0 has made its own, with buffers that no call has had.
 TEST_CASE("calls in registered buffers wait for no other rank") {
   std::latch made(1);

@@ -17,13 +17,11 @@ const RegisteredBuffer* RegisteredCalls::buffer(uint64_t number) const {
 }
 
 bool RegisteredCalls::remove(uint64_t number) {
-  if (buffers_.count(number) == 0) return false;
-  const auto uses = [number](const Key& key) {
-    return key.input.buffer == number || key.output.buffer == number;
-  };
-  std::erase_if(calls_, [&](const auto& entry) { return uses(entry.first); });
-  std::erase_if(by_age_, uses);
-  buffers_.erase(number);
+  if (buffers_.erase(number) == 0) return false;
+  // A call's key names the last buffer that its first byte lies in; it may be bound to another one,
+  // which holds all of it. All ranks forget the same.
+  calls_.clear();
+  by_age_.clear();
   return true;
 }
 

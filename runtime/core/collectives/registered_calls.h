@@ -38,7 +38,7 @@ class RegisteredCalls {
   uint64_t add(const void* address, uint64_t bytes, std::unique_ptr<RegisteredBuffer> buffer);
   /// nullptr: there is none.
   const RegisteredBuffer* buffer(uint64_t number) const;
-  /// Forgets a buffer and its calls. False: there is none.
+  /// Forgets a buffer, and all calls: any of them may be bound to it. False: there is none.
   bool remove(uint64_t number);
   /// In the buffer that was registered last. nullopt: no memory is registered there.
   std::optional<BufferSpot> find(const void* at) const;

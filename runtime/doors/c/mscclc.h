@@ -253,7 +253,8 @@ MSCCLC_API mscclc_result_t mscclc_read(mscclc_comm_t *comm, void *to, const void
                                        size_t bytes);
 
 /* Collective: makes memory known to all ranks, for mscclc_call_t::registered; sizes may differ. It
- * must live until all ranks have deregistered it. */
+ * must live until all ranks have deregistered it. Where it overlaps what was registered before, it
+ * does so alike on all ranks. */
 MSCCLC_API mscclc_result_t mscclc_register(mscclc_comm_t *comm, void *address, size_t bytes,
                                            uint64_t *registration);
 /* Where this process reads and writes what `rank` has registered, and how many bytes there are:
