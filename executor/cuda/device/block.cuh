@@ -146,7 +146,8 @@ class CudaBlock : public BlockBase<Arithmetic, true> {
   template <class Rest>
   __device__ bool run_at_switch(const device::Steps& program, const Step& step, Rest rest) {
     const Arith sum = arith(step);
-    return cuda::run_at_switch(*this, program, step, {plan_.dtype, sum.reduce, sum.divisor}, rest);
+    return cuda::run_at_switch(*this, program, step,
+                               {plan_.dtype, plan_.accumulate, sum.reduce, sum.divisor}, rest);
   }
   __device__ void post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
     if (threadIdx.x != 0 || bytes == 0) return;

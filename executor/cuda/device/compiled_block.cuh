@@ -394,7 +394,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;
 #pragma unroll 1
-      for (uint64_t at = e.begin + threadIdx.x * 16; at < e.end; at += blockDim.x * 16) {
+      for (uint64_t at = uint64_t{e.begin} + threadIdx.x * 16; at < e.end; at += blockDim.x * 16) {
         add_row<Operands>(first, WholeRow{at}, this->divisor_of_call(flags));
       }
     }

@@ -8,7 +8,8 @@
 // reads it and stores it to all (switch_reduce_broadcast).
 //
 // Not through the switch: prod; min and max of floating-point numbers (f32 and f64 have none there,
-// and a NaN would be lost); avg of 16-bit types (it would be rounded twice); 8-bit types.
+// and a NaN would be lost); avg of 16-bit types (it would be rounded twice); 8-bit types; sums that
+// the call wants added up in another type than dtypes.def says.
 //
 // Order (PTX ISA, memory consistency model, proxies; CUDA programming guide, virtual aliasing): a
 // multicast address is another way to memory that ranks also read and write by its own address.
@@ -29,12 +30,25 @@ namespace mscclc::cuda {
 
 /// What the switch does for a call's reduction.
 struct SwitchSum {
-  Dtype dtype;
+  Dtype dtype, accumulate;
   ReduceOp reduce;   ///< not ReduceOp::call
   uint32_t divisor;  ///< 1 except for avg
 };
 
+/// The type that the switch adds up in: dtypes.def's.
+__device__ inline Dtype accumulate_of(Dtype dtype) {
+  switch (dtype) {
+#define DTYPE(name, bytes, kind, accumulate, aliases) \
+  case Dtype::name:                                   \
+    return Dtype::accumulate;
+#include "ir/ops/dtypes.def"
+#undef DTYPE
+  }
+  return dtype;
+}
+
 __device__ inline bool switch_reduces(const SwitchSum& sum) {
+  if (sum.accumulate != accumulate_of(sum.dtype)) return false;
   const bool adds = sum.reduce == ReduceOp::sum || sum.reduce == ReduceOp::avg;
   switch (sum.dtype) {
     case Dtype::f32:

@@ -2,6 +2,7 @@
 // even and odd addresses. What the switch cannot do goes member by member.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <optional>
 
 #include "executor/cuda/host/grid.h"
 #include "executor/cuda/testing/same_bits.h"
@@ -62,13 +63,15 @@ struct Trial {
   uint64_t elements;
   Options options;
   uint64_t seed;
+  std::optional<Dtype> accumulate = {};
 };
 
 /// Runs calls; returns how often the switch was asked.
 uint64_t asked(SameBits& both, const Trial& trial) {
   host::Gpu::get().set_seed(trial.seed);
   const uint64_t before = host::Machine::get().gpu_switch.accesses();
-  const Call call = both.call(trial.elements, trial.dtype, trial.reduce);
+  Call call = both.call(trial.elements, trial.dtype, trial.reduce);
+  call.accumulate = trial.accumulate.value_or(call.accumulate);
   CHECK(both.run(call, trial.options, 2, trial.seed) == "");
   host::Gpu::get().set_seed(0);
   return host::Machine::get().gpu_switch.accesses() - before;
@@ -105,6 +108,27 @@ TEST_CASE("what a switch can do, it does") {
       }
     }
   });
+}
+
+TEST_CASE("sums in another type than the switch adds up in go member by member") {
+  struct Sum {
+    Dtype dtype, accumulate;
+    bool by_switch;
+  };
+  for (const SwitchPlan& named : switch_plans()) {
+    if (!named.reduces) continue;
+    SameBits both(named.plan.program);
+    Diagnostics diagnostics;
+    REQUIRE(both.build(diagnostics));
+    for (const Sum& sum :
+         {Sum{Dtype::f32, Dtype::f32, true}, Sum{Dtype::f32, Dtype::f64, false},
+          Sum{Dtype::bf16, Dtype::f32, true}, Sum{Dtype::i32, Dtype::i64, false}}) {
+      CAPTURE(named.name, info(sum.dtype).name, info(sum.accumulate).name);
+      const Options options{.offset = 8, .threads = 32, .multicast = true};
+      const Trial trial{sum.dtype, ReduceOp::sum, 1001, options, 0, sum.accumulate};
+      CHECK((asked(both, trial) > 0) == sum.by_switch);
+    }
+  }
 }
 
 TEST_CASE("what a switch does, whatever runs first") {
