@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
+#include <mutex>
 
 // The configurations of the sanitizers define these (.bazelrc).
 #if defined(MSCCLC_ASAN)
@@ -26,35 +27,84 @@ namespace {
 constexpr size_t kGuard = 4096;
 constexpr size_t kStride = Fiber::kStack + kGuard;
 constexpr size_t kPerBlock = 16;  // stacks mapped at once
+constexpr size_t kMaxSpare =
+    64;  // blocks: of them what was used is resident, mostly a page a stack
 
 }  // namespace
 
-FiberPool::~FiberPool() {
-  fibers_.clear();
-  for (void* block : blocks_) {
+/// Stacks, each with its guard, that no pool of a thread has now. To map, to touch and to unmap
+/// them would be half of the time of short runs. Pools may outlive their thread, and go in another
+/// one.
+class SpareBlocks {
+ public:
+  static std::shared_ptr<SpareBlocks> of_thread() {
+    thread_local const auto spare = std::make_shared<SpareBlocks>();
+    return spare;
+  }
+  SpareBlocks() = default;
+  SpareBlocks(const SpareBlocks&) = delete;
+  SpareBlocks& operator=(const SpareBlocks&) = delete;
+  ~SpareBlocks() {
+    for (void* block : blocks_) munmap(block, kStride * kPerBlock);
+  }
+  /// nullptr: the system gives no more memory.
+  void* take() {
+    const std::lock_guard lock(mutex_);
+    if (blocks_.empty()) return map();
+    void* const block = blocks_.back();
+    blocks_.pop_back();
+    return block;
+  }
+  void give(void* block) {
 #if defined(MSCCLC_ASAN)
     // Fibers that were given up leave red zones, and the addresses may come back as anything.
     __asan_unpoison_memory_region(block, kStride * kPerBlock);
 #endif
-    munmap(block, kStride * kPerBlock);
+    const std::lock_guard lock(mutex_);
+    if (blocks_.size() < kMaxSpare) {
+      blocks_.push_back(block);
+    } else {
+      munmap(block, kStride * kPerBlock);
+    }
   }
+
+ private:
+  static void* map() {
+    void* const block = mmap(nullptr, kStride * kPerBlock, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (block == MAP_FAILED) return nullptr;
+    for (size_t i = 0; i < kPerBlock; ++i) {
+      if (mprotect(static_cast<char*>(block) + i * kStride, kGuard, PROT_NONE) == 0) continue;
+      munmap(block, kStride * kPerBlock);
+      return nullptr;
+    }
+    return block;
+  }
+
+  std::mutex mutex_;
+  std::vector<void*> blocks_;
+};
+
+FiberPool::FiberPool() = default;
+
+FiberPool::~FiberPool() {
+  fibers_.clear();
+  for (void* block : blocks_) spare_->give(block);
 }
 
-bool FiberPool::map_more() {
-  void* block = mmap(nullptr, kStride * kPerBlock, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  if (block == MAP_FAILED) return false;
+bool FiberPool::take_block() {
+  if (spare_ == nullptr) spare_ = SpareBlocks::of_thread();
+  void* const block = spare_->take();
+  if (block == nullptr) return false;
   blocks_.push_back(block);
   for (size_t i = 0; i < kPerBlock; ++i) {
-    char* guard = static_cast<char*>(block) + i * kStride;
-    if (mprotect(guard, kGuard, PROT_NONE) != 0) return !free_.empty();
-    free_.push_back(&fibers_.emplace_back(guard + kGuard));
+    free_.push_back(&fibers_.emplace_back(static_cast<char*>(block) + i * kStride + kGuard));
   }
   return true;
 }
 
 Fiber* FiberPool::take() {
-  if (free_.empty() && !map_more()) return nullptr;
+  if (free_.empty() && !take_block()) return nullptr;
   Fiber* fiber = free_.back();
   free_.pop_back();
   return fiber;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "executor/cpu/context.h"
@@ -51,10 +52,10 @@ class Fiber {
   [[maybe_unused]] void* tsan_resumer_ = nullptr;
 };
 
-/// Fibers with their stacks, kept for reuse.
+/// Fibers with their stacks, kept for reuse; those of a pool that goes, for the thread's next one.
 class FiberPool {
  public:
-  FiberPool() = default;
+  FiberPool();
   ~FiberPool();
   FiberPool(const FiberPool&) = delete;
   FiberPool& operator=(const FiberPool&) = delete;
@@ -64,8 +65,9 @@ class FiberPool {
   void give(Fiber* fiber) { free_.push_back(fiber); }
 
  private:
-  bool map_more();
+  bool take_block();
 
+  std::shared_ptr<class SpareBlocks> spare_;
   std::vector<void*> blocks_;
   std::deque<Fiber> fibers_;
   std::vector<Fiber*> free_;

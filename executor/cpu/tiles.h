@@ -1,7 +1,7 @@
 // What machines on CPUs move and add up at once: a tile of elements, and its sums.
 #pragma once
 
-#include <vector>
+#include <memory>
 
 #include "executor/cpu/arith.h"
 #include "executor/interpreter/exact.h"
@@ -85,9 +85,14 @@ struct ExactTile {
   }
 };
 
-/// Where a machine keeps them: they are too large for the stack of a fiber.
+/// Where a machine keeps them: they are too large for the stack of a fiber. A copy of a machine has
+/// a room of its own.
 class SumRoom {
  public:
+  SumRoom() = default;
+  SumRoom(const SumRoom&) {}
+  SumRoom& operator=(const SumRoom&) { return *this; }
+
   TreeSums tree(const TileArith& arith, uint32_t bytes) {
     return {arith, room(device::kMaxTreeParts * sizeof(CpuSums)), bytes};
   }
@@ -98,11 +103,15 @@ class SumRoom {
  private:
   CpuSums* room(size_t bytes) {
     const size_t needed = (bytes + sizeof(CpuSums) - 1) / sizeof(CpuSums);
-    if (sums_.size() < needed) sums_.resize(needed);
-    return sums_.data();
+    if (count_ < needed) {
+      sums_ = std::make_unique_for_overwrite<CpuSums[]>(needed);  // of most no page is touched
+      count_ = needed;
+    }
+    return sums_.get();
   }
 
-  std::vector<CpuSums> sums_;
+  std::unique_ptr<CpuSums[]> sums_;
+  size_t count_ = 0;
 };
 
 }  // namespace mscclc
