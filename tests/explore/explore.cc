@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "ir/program/applied.h"
 #include "tests/explore/explorer.h"
@@ -13,6 +14,38 @@ namespace mscclc {
 namespace explorer {
 
 using Kind = Step::Kind;
+
+namespace {
+
+/// Can the second of the queue be done before the first? Both put, to other places: a signal comes
+/// after all puts, and puts to one place keep their order.
+bool may_overtake(const Model& model, const std::vector<Posted>& queue) {
+  if (queue.size() < 2) return false;
+  std::set<uint32_t> places;
+  for (const Posted& posted : std::span(queue).first(2)) {
+    const Step& step = model.processes[posted.process].steps[posted.step];
+    if (step.elements.empty()) return false;
+    for (const Element& e : step.elements) {
+      for (const Cell& to : e.dsts) {
+        if (!places.insert(to.at(posted.call)).second) return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// How often a call posts to a port.
+uint32_t posts_to(const Model& model, uint32_t port) {
+  uint32_t posts = 0;
+  for (const Process& process : model.processes) {
+    posts += static_cast<uint32_t>(std::ranges::count_if(process.steps, [&](const Step& step) {
+      return step.kind == Kind::post && step.index == port;
+    }));
+  }
+  return posts;
+}
+
+}  // namespace
 
 State Explorer::start() const {
   State s;
@@ -62,7 +95,10 @@ bool Explorer::lanes_gone(const State& s, uint32_t rank, uint32_t call) const {
 bool Explorer::enabled(const State& s, size_t p) const {
   const ProcessState& state = s.processes[p];
   const Process& process = model_.processes[p];
-  if (process.kind == Process::Kind::proxy) return !s.ports[process.port].empty();
+  if (process.kind == Process::Kind::proxy) {
+    const std::vector<Posted>& queue = s.ports[process.port];
+    return process.overtakes ? may_overtake(model_, queue) : !queue.empty();
+  }
   if (state.call == options_.calls) return false;
   const Step& step = step_of(s, p);
   switch (step.kind) {
@@ -205,7 +241,8 @@ std::vector<Explorer::Hiding> Explorer::hiding_steps() const {
   for (size_t p = 0; p < model_.processes.size(); ++p) {
     const Process& process = model_.processes[p];
     uint32_t times = process.kind == Process::Kind::caller ? 1 : 0;
-    if (process.kind == Process::Kind::proxy) times = posts_to(process.port);
+    if (process.kind == Process::Kind::proxy && !process.overtakes)
+      times = posts_to(model_, process.port);
     for (uint32_t i = 0; i < times * options_.calls; ++i) {
       for (uint32_t step = 0; step < process.steps.size(); ++step) all.push_back({p, i, step});
     }
@@ -213,20 +250,10 @@ std::vector<Explorer::Hiding> Explorer::hiding_steps() const {
   return all;
 }
 
-uint32_t Explorer::posts_to(uint32_t port) const {
-  uint32_t posts = 0;
-  for (const Process& process : model_.processes) {
-    posts += static_cast<uint32_t>(std::ranges::count_if(process.steps, [&](const Step& step) {
-      return step.kind == Kind::post && step.index == port;
-    }));
-  }
-  return posts;
-}
-
 /// Must the process's next transition be tried before and after what others do?
 bool Explorer::contended(const State& s, size_t p) const {
   if (model_.processes[p].kind == Process::Kind::proxy) {
-    const Posted& next = s.ports[model_.processes[p].port].front();
+    const Posted& next = s.ports[model_.processes[p].port][model_.processes[p].overtakes ? 1 : 0];
     return users_.moves_contended(model_.processes[next.process].steps[next.step]);
   }
   const Kind kind = step_of(s, p).kind;
@@ -246,10 +273,16 @@ bool Explorer::leads_to_contended(const State& s, size_t p) const {
   return false;
 }
 
+/// In a reduced search a put is overtaken where it is put off: else it is none the later for that.
+bool Explorer::can_move(const State& s, size_t p, const Hiding* held) const {
+  if (!enabled(s, p) || is(held, s, p)) return false;
+  return !model_.processes[p].overtakes || !options_.reduced || is(held, s, p - 1);
+}
+
 /// Takes all transitions whose place does not matter.
 void Explorer::go_on_alone(State& s, const Hiding* held) {
   for (size_t p = 0; p < model_.processes.size() && found_.verdict == Verdict::right;) {
-    if (enabled(s, p) && !is(held, s, p) && !contended(s, p)) {
+    if (can_move(s, p, held) && !contended(s, p)) {
       take(s, p);
       p = 0;
     } else {
@@ -261,15 +294,15 @@ void Explorer::go_on_alone(State& s, const Hiding* held) {
 /// The processes to go on with, in every order. If all that contend with each other can move, what
 /// others do neither adds to them nor comes in between: they alone will do.
 std::vector<size_t> Explorer::choices(const State& s, const Hiding* held) const {
-  const auto can_move = [&](size_t p) { return enabled(s, p) && !is(held, s, p); };
+  const auto moves = [&](size_t p) { return can_move(s, p, held); };
   if (options_.reduced) {
     for (const std::vector<size_t>& circle : users_.circles()) {
-      if (std::ranges::all_of(circle, can_move)) return circle;
+      if (std::ranges::all_of(circle, moves)) return circle;
     }
   }
   std::vector<size_t> all;
   for (size_t p = 0; p < model_.processes.size(); ++p) {
-    if (can_move(p)) all.push_back(p);
+    if (moves(p)) all.push_back(p);
   }
   return all;
 }

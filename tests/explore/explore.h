@@ -1,12 +1,13 @@
 // An independent judge of tiny plans: every interleaving of a few successive calls, tried one by
 // one. It shares no code with the prover and none with the simulator; it is slow and plain.
 //
-// Every thread block is two lanes that split each op's bytes; every port has a proxy, every rank a
-// caller that fills inputs, destroys outputs and reads them. Memory is cells of 16 bytes (or less),
-// which hold multisets of contributions: bytes of an input chunk of a rank in a call. An access is
-// an *event*. Lanes hand on, by what synchronises them, the events that they know of; two
-// conflicting accesses are a race if they can come one after the other, the later not knowing of
-// the earlier, before the earlier one's kernel has ended.
+// Every thread block is two lanes that split each op's bytes; every port has a proxy, whose puts
+// may overtake one another up to a signal; every rank has a caller that fills inputs, destroys
+// outputs and reads them. Memory is cells of 16 bytes (or less), which hold multisets of
+// contributions: bytes of an input chunk of a rank in a call. An access is an *event*. Lanes hand
+// on, by what synchronises them, the events that they know of; two conflicting accesses are a race
+// if they can come one after the other, the later not knowing of the earlier, before the earlier
+// one's kernel has ended.
 //
 // Steps that may block, and writes of packets, are put in every order. What follows them up to the
 // next such step of the same lane runs at once: signals can be moved forward past what others do,

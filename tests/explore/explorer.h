@@ -39,7 +39,6 @@ class Explorer {
     uint32_t call, step;
   };
   std::vector<Hiding> hiding_steps() const;
-  uint32_t posts_to(uint32_t port) const;
   static bool is(const Hiding* held, const State& s, size_t p) {
     return held != nullptr && held->process == p && held->call == s.processes[p].call &&
            held->step == s.processes[p].step;
@@ -78,6 +77,8 @@ class Explorer {
   bool polled_hollow(uint16_t event, uint32_t cell) const;
   uint16_t conflict(const State& s, uint32_t cell, uint16_t event, const Knowledge& knows) const;
   void write(State& s, uint32_t cell, uint16_t event, const Knowledge& knows);
+  /// As enabled(), and the step is not put off.
+  bool can_move(const State& s, size_t p, const Hiding* held) const;
   void serve(State& s, size_t p);
   static void signal(Counter& c, const Knowledge* published, const Events& entry);
   void acquire(Counter& c, uint32_t semaphore, Knowledge& knows);

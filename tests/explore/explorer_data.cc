@@ -257,10 +257,13 @@ void Explorer::acquire(Counter& c, uint32_t semaphore, Knowledge& knows) {
 void Explorer::serve(State& s, size_t p) {
   ++s.processes[p].call;  // counts what it has done
   std::vector<Posted>& queue = s.ports[model_.processes[p].port];
-  const Posted posted = queue.front();
-  queue.erase(queue.begin());
+  const auto next = queue.begin() + (model_.processes[p].overtakes ? 1 : 0);
+  const Posted posted = *next;
+  queue.erase(next);
+  const bool overtakes = model_.processes[p].overtakes;
   Knowledge& knows = s.processes[p].knows;
   knows.join(posted.knows);
+  if (overtakes) knows.join(s.processes[p - 1].knows);
   const Step& step = model_.processes[posted.process].steps[posted.step];
   if (step.elements.empty()) {
     if (model_.partner[step.index] == kNone) return;
@@ -275,6 +278,8 @@ void Explorer::serve(State& s, size_t p) {
   }
   knows.done.set(e);
   s.served.set(e);
+  // What comes now was posted after all that has overtaken this.
+  if (!overtakes) knows.join(s.processes[p + 1].knows);
 }
 
 // ---- the other side of flags

@@ -394,9 +394,12 @@ class Maker {
     }
     for (uint32_t c = 0; c < rank.channels.size(); ++c) {
       if (rank.channels[c].kind != ChannelKind::port) continue;
-      model_.processes.push_back({.kind = Process::Kind::proxy, .rank = r});
-      model_.processes.back().port = model_.first_channel[r] + c;
-      model_.processes.back().steps = {{Kind::serve}};
+      for (const bool overtakes : {false, true}) {
+        Process& proxy = model_.processes.emplace_back(
+            Process{.kind = Process::Kind::proxy, .rank = r, .overtakes = overtakes});
+        proxy.port = model_.first_channel[r] + c;
+        proxy.steps = {{Kind::serve}};
+      }
     }
     return true;
   }

@@ -78,6 +78,9 @@ struct Process {
   uint32_t rank;
   uint32_t block = 0, lane = 0;  ///< lane
   uint32_t port = 0;             ///< proxy
+  /// Proxy: does what was posted second, if nothing orders it after the first. It comes after the
+  /// port's own.
+  bool overtakes = false;
   std::vector<Step> steps = {};  ///< of one call
 };
 

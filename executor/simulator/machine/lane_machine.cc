@@ -316,7 +316,13 @@ void LaneProxy::write(const PortRequest& request, uint64_t call, uint32_t count)
 
 void LaneProxy::serve() {
   for (;;) {
-    world_.scheduler.wait({Wait::Test::above64, &own_.posted, own_.done});
+    Scheduler& scheduler = world_.scheduler;
+    scheduler.wait({Wait::Test::above64, &own_.posted, own_.done});
+    if (scheduler.shuffles()) {
+      const uint64_t next = own_.any_next(scheduler.dice());
+      bring_forward(own_.queue, own_.done, next);
+      bring_forward(clocks_.posted, own_.done, next);
+    }
     const uint64_t entry = own_.done % SimChannelEnd::kQueue;
     const PortRequest request = own_.queue[entry];
     const ChannelClocks::Posted& posted = clocks_.posted[entry];  // free again only after `done`

@@ -172,9 +172,27 @@ void SimProxy::copy(const PortRequest& request) {
   }
 }
 
+uint64_t SimChannelEnd::any_next(Dice& dice) const {
+  uint64_t next = done;
+  uint32_t found = 0;
+  for (uint64_t i = done; i < posted && queue[i % kQueue].to != nullptr; ++i) {
+    const PortRequest& put = queue[i % kQueue];
+    bool free = true;
+    for (uint64_t j = done; j < i; ++j) {
+      const PortRequest& before = queue[j % kQueue];
+      free &= put.to + put.bytes <= before.to || before.to + before.bytes <= put.to;
+    }
+    if (free && dice.below(++found) == 0) next = i;
+  }
+  return next;
+}
+
 void SimProxy::serve() {
   for (;;) {
     scheduler_.wait({Wait::Test::above64, &own_.posted, own_.done});
+    if (scheduler_.shuffles()) {
+      bring_forward(own_.queue, own_.done, own_.any_next(scheduler_.dice()));
+    }
     const PortRequest request = own_.queue[own_.done % SimChannelEnd::kQueue];
     if (request.to == nullptr) {
       ++partner_->arrived;

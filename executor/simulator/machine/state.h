@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
+#include "executor/cpu/dice.h"
 #include "executor/interpreter/layout.h"
 #include "executor/rows/externals.h"
 
@@ -27,7 +29,18 @@ struct SimChannelEnd {
   static constexpr uint64_t kQueue = 8;
   PortRequest queue[kQueue];
   uint64_t posted = 0, done = 0;
+  /// The number of a request that a transport may do next: the oldest, or a put that only puts to
+  /// other places come before, as those may go by other connections.
+  uint64_t any_next(Dice& dice) const;
 };
+
+/// Of a ring of kQueue entries: entry `next` comes to be entry `done`, and those before it follow.
+template <class T>
+void bring_forward(T* ring, uint64_t done, uint64_t next) {
+  for (; next > done; --next) {
+    std::swap(ring[next % SimChannelEnd::kQueue], ring[(next - 1) % SimChannelEnd::kQueue]);
+  }
+}
 
 struct BarrierState {
   uint32_t arrived = 0;

@@ -107,7 +107,7 @@ void AccessOrder::keep(const Spot& spot, const Record& access) {
 /// older one, too?
 bool AccessOrder::stands_for(const Record& newer, const Record& older) const {
   const Process& process = parts_.system.processes()[newer.event.process];
-  if (process.kind != ProcessKind::block) return true;  // one hears of it by its count only
+  if (process.kind != ProcessKind::block) return false;  // packets show the one, not the other
   if (newer.event.call != older.event.call) return true;
   if (newer.event.time == older.event.time) {
     return premise(Premise::loads_of_one_call, newer.position == older.position);

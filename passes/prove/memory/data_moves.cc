@@ -368,9 +368,11 @@ void DataMoves::post_to(uint32_t process, const Op& op, const Operand& src, cons
   const Actor writes{{writer, posted, block.op, call}, &block.known, process, block.settled};
   memory_.value.size(block.rank, dst, k);
   memory_.bytes.each_place(block.rank, dst, k, [&](const ChunkName& name, const Spot& spot) {
-    News news = knowledge_.weak_news(process);  // what has been delivered has been read
+    // What has been delivered has been read; what was posted before it may go another way.
+    News news = knowledge_.weak_news(process);
     news.port = reader;
     news.port_done = posted;
+    news.port_alone = premise(Premise::packets_come_on_ways_of_their_own, true, false);
     store_at(writes, name, spot, memory_.bytes.extent_of(block, op, dst, k, name), k, news);
   });
 }

@@ -29,7 +29,8 @@ std::vector<std::vector<bool>> polled_buffers(const Program& program) {
 News shown_by_both(const News& earlier, const News& later) {
   if (!premise(Premise::news_of_one_process, earlier.process == later.process)) return {};
   News news = earlier;
-  if (!premise(Premise::news_of_one_port, news.port == later.port)) news.port = kNone;
+  const bool one_post = news.port == later.port && news.port_done == later.port_done;
+  if (!premise(Premise::news_of_one_port, one_post)) news.port = kNone;
   return news;
 }
 
@@ -100,20 +101,18 @@ void PacketSlots::take(ThreadBlock& block, const Spot& spot, const Extent& exten
       parts_.at_hand.nodes.add(parts_.chains, record.node, turns, extent);
       block.nodes.add(parts_.chains, record.node, turns, extent);
     }
-    News turned;
-    if (spot.turns != 0) turned = parts_.system.turned(packets.news, spot.turns);
-    const News& news = spot.turns != 0 ? turned : packets.news;
-    if (record.extent.covers(extent)) {
-      parts_.at_hand.learned.push_back({news, extent});
-    } else if (extent.covers(record.extent)) {
-      parts_.at_hand.learned.push_back({news, record.extent});
-    } else {
-      continue;
-    }
-    if (premise(Premise::parts_that_have_bytes, parts_.at_hand.learned.back().extent.sure)) {
-      block.hear(news);
-    } else if (record.extent.sure && record.event.call == call && record.extent.covers(extent)) {
-      note_piece(block.rank, spot, record, extent, news);
+    const bool whole = extent.covers(record.extent), piece = record.extent.covers(extent);
+    if (!whole && !piece) continue;
+    const News all = parts_.system.turned(packets.news, spot.turns);
+    News news = all;
+    // The port may have read no more than the piece.
+    if (!premise(Premise::ports_read_piece_by_piece, whole)) news.port = kNone;
+    parts_.at_hand.learned.push_back({news, piece ? extent : record.extent});
+    const bool sure = parts_.at_hand.learned.back().extent.sure;
+    if (premise(Premise::parts_that_have_bytes, sure)) block.hear(news);
+    if (same(news, all) && sure) continue;
+    if (record.extent.sure && record.event.call == call && piece) {
+      note_piece(block.rank, spot, record, extent, all);
     }
   }
 }

@@ -124,11 +124,12 @@ struct News {
   uint32_t done = 0;            ///< ops of `process` that are over
   uint32_t port = 0xffffffffu;  ///< a process of a port
   uint32_t port_done = 0;       ///< ops of `port` that are over
+  bool port_alone = false;      ///< only the last of those
 };
 
 inline bool same(const News& a, const News& b) {
   return a.process == b.process && a.done == b.done && a.port == b.port &&
-         a.port_done == b.port_done && a.known.same(b.known);
+         a.port_done == b.port_done && a.port_alone == b.port_alone && a.known.same(b.known);
 }
 
 /// What the news say of processes with a column.

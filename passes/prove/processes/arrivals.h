@@ -16,32 +16,43 @@ class Arrivals {
  public:
   explicit Arrivals(uint32_t ports) : by_port_(ports) {}
 
-  /// Block `block` knows from its op count `since` on that the port has done `done` ops.
-  void add(uint32_t port, uint32_t block, uint32_t done, uint32_t since) {
+  /// Block `block` knows from its op count `since` on that the port has done `done` ops; `alone`:
+  /// or only the last of them.
+  void add(uint32_t port, uint32_t block, uint32_t done, bool alone, uint32_t since) {
     std::vector<Step>& steps = of(by_port_[port], block).steps;
-    if (steps.empty() || steps.back().done < done) steps.push_back({done, since});
+    const uint32_t first = alone ? done : 0;
+    const auto at = std::ranges::lower_bound(steps, done, {}, &Step::done);
+    const auto says_it = [first](const Step& step) { return step.first <= first; };
+    if (std::any_of(at, steps.end(), says_it)) return;
+    steps.insert(std::ranges::upper_bound(steps, done, {}, &Step::done), {first, done, since});
   }
 
   /// What the block has found out of the port after its op count `count` it may not have.
   void forget(uint32_t port, uint32_t block, uint32_t count) {
-    std::vector<Step>& steps = of(by_port_[port], block).steps;
-    while (!steps.empty() && steps.back().since > count) steps.pop_back();
+    std::erase_if(of(by_port_[port], block).steps,
+                  [count](const Step& step) { return step.since > count; });
   }
 
   /// Is there a block of which `reached(block, count)` says that it is known to have done `count`
-  /// ops, and which knew by then that the port had done `time` ops?
+  /// ops, and which knew by then that the port had done its op number `time`?
   template <class Reached>
   bool known(uint32_t port, uint32_t time, Reached&& reached) const {
     const auto knew = [&](const Learner& learner) {
-      const auto step = std::ranges::lower_bound(learner.steps, time, {}, &Step::done);
-      return step != learner.steps.end() && reached(learner.block, step->since);
+      const std::vector<Step>& steps = learner.steps;
+      auto step = std::ranges::lower_bound(steps, time, {}, &Step::done);
+      for (; step != steps.end(); ++step) {
+        if (step->first <= time && reached(learner.block, step->since)) return true;
+        if (step->first == 0) return false;  // what shows more was learned later
+      }
+      return false;
     };
     return knew(by_port_[port].first) || std::ranges::any_of(by_port_[port].others, knew);
   }
 
  private:
   struct Step {
-    uint32_t done, since;  ///< both rise
+    uint32_t first, done;  ///< the ops of the port; 0: from the beginning. `done` does not fall
+    uint32_t since;
   };
   struct Learner {
     uint32_t block = 0;

@@ -55,10 +55,10 @@ void Knowledge::meet(uint32_t process, bool surely) {
   for (const News& news : block.gains) {
     if (news.process != kNone) block.known.raise(news.process, news.done, system_.clock());
     if (news.port == kNone) continue;
-    learn_of_port(process, news.port, news.port_done, surely);
+    learn_of_port(process, news.port, news, surely);
     // What a port has delivered it has read.
     const bool writer = system_.processes()[news.port].kind == ProcessKind::port_writer;
-    if (writer) learn_of_port(process, news.port - 1, news.port_done, surely);
+    if (writer) learn_of_port(process, news.port - 1, news, surely);
   }
   block.gains.clear();
   block.known.share_pages(pages_);
@@ -76,9 +76,9 @@ Knowledge::Learner Knowledge::learner(uint32_t process, uint32_t port) const {
   return {system_.turned(port, back) - system_.width(), system_.turned(process, back)};
 }
 
-void Knowledge::learn_of_port(uint32_t process, uint32_t port, uint32_t done, bool surely) {
+void Knowledge::learn_of_port(uint32_t process, uint32_t port, const News& news, bool surely) {
   const Learner l = learner(process, port);
-  arrivals_.add(l.port, l.block, done, blocks_[process].settled);
+  arrivals_.add(l.port, l.block, news.port_done, news.port_alone, blocks_[process].settled);
   if (!surely) unsure_.push_back(l);
 }
 

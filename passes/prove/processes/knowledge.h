@@ -63,7 +63,7 @@ class Knowledge {
 
  private:
   bool known_of_port(const Row& row, uint32_t knower, uint32_t done, const Event& event) const;
-  void learn_of_port(uint32_t process, uint32_t port, uint32_t done, bool surely);
+  void learn_of_port(uint32_t process, uint32_t port, const News& news, bool surely);
 
   /// A port and the block that has found out something of it, as arrivals_ has them.
   struct Learner {
