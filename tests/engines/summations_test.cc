@@ -19,7 +19,7 @@ constexpr ReduceOp kTreeReductions[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::
                                         ReduceOp::avg};
 constexpr uint32_t kTreeSizes[] = {2, 3, 4, 5, 6, 7, 8, 9, 16};
 constexpr uint32_t kExactSizes[] = {2, 3, 5, 8};
-constexpr uint64_t kTreeTurns = testing::if_sanitized(1, 3);
+constexpr uint64_t kTreeTurns = testing::amount(1, 1, 3);
 
 /// All ops that add up, with all formats and types: reductions, sums, engines and places take
 /// turns. `vary`: what else differs from turn to turn. Other kernels than the one that runs all

@@ -14,8 +14,8 @@ namespace mscclc::structure {
 namespace {
 
 // Today's figures, rounded up. The aims are 115,000, 230,000 and 5.
-constexpr size_t kProductLines = 174'800;  // of C++ and CUDA that is no test
-constexpr size_t kAllLines = 289'100;      // of C++ and CUDA
+constexpr size_t kProductLines = 174'900;  // of C++ and CUDA that is no test
+constexpr size_t kAllLines = 289'400;      // of C++ and CUDA
 constexpr size_t kGlobals = 11;            // of what is no test
 constexpr size_t kProcessWide = 32;        // objects that a process has one of, by process_wide()
 

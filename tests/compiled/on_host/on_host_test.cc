@@ -11,7 +11,7 @@
 namespace mscclc {
 namespace {
 
-using testing::if_sanitized;
+using testing::amount;
 using testing::kSanitized;
 
 /// Each plan that has kernels: they take some calls.
@@ -69,16 +69,16 @@ TEST_CASE("kernels of every op, format and type give the simulator's bits") {
 }
 
 TEST_CASE("kernels of plans give the simulator's bits whatever runs first") {
-  run_all({.seeds = if_sanitized<std::vector<uint64_t>>({1}, {1, 2, 3})});
+  run_all({.seeds = amount<std::vector<uint64_t>>({1}, {1}, {1, 2, 3})});
 }
 
 TEST_CASE("ranks with kernels and ranks with the interpreter serve one call with the same bits") {
-  run_all({.seeds = if_sanitized<std::vector<uint64_t>>({1}, {1, 2}), .rounds = 4, .mixed = true});
+  run_all({.seeds = amount<std::vector<uint64_t>>({1}, {1}, {1, 2}), .rounds = 4, .mixed = true});
 }
 
 TEST_CASE("kernels of plans that begin early") {
   run_all({.options = {.calls = 3, .early = true, .frees_next = 2},
-           .seeds = if_sanitized<std::vector<uint64_t>>({1}, {1, 2}),
+           .seeds = amount<std::vector<uint64_t>>({1}, {1}, {1, 2}),
            .rounds = 1});
 }
 

@@ -63,7 +63,8 @@ TEST_CASE("proved plans: which have no kernels, and why") {
 TEST_CASE("proved plans: the simulator's bits") { CHECK(run_proved({.rounds = 2}) > 900); }
 
 TEST_CASE("proved plans: the simulator's bits whatever runs first") {
-  run_proved({.seeds = if_sanitized<std::vector<uint64_t>>({1}, {1, 2, 3})}, if_sanitized(2, 1));
+  run_proved({.seeds = testing::amount<std::vector<uint64_t>>({1}, {1}, {1, 2, 3})},
+             if_sanitized(2, 1));
 }
 
 TEST_CASE("proved plans: ranks with kernels and ranks with the interpreter") {
