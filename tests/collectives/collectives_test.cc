@@ -264,16 +264,16 @@ TEST_CASE("a call does not outlive the registered buffer that it is bound to") {
     Communicator& communicator = collectives.communicator();
     Diagnostics diagnostics;
     constexpr uint64_t kCount = 1 << 20;
-    Buffer buffer(communicator, kCount, diagnostics);
-    const auto all = collectives.register_buffer(buffer.data, 4 * kCount, diagnostics);
-    // It begins where the call's buffers do, and is too short for them.
-    const auto part = collectives.register_buffer(buffer.data, 1 << 16, diagnostics);
+    Buffer buffer(communicator, 3 * kCount, diagnostics);
+    const auto all = collectives.register_buffer(buffer.data, 12 * kCount, diagnostics);
+    // Both of the call's buffers begin in it, and it is too short for the output.
+    const auto part = collectives.register_buffer(buffer.data, 4 * kCount + 64, diagnostics);
     const StreamHandle stream = communicator.device().create_stream(diagnostics);
-    const CollectiveCall call{.kind = Kind::allreduce,
+    const CollectiveCall call{.kind = Kind::allgather,
                               .count = kCount,
                               .dtype = Dtype::i32,
                               .input = buffer.data,
-                              .output = buffer.data,
+                              .output = buffer.data + kCount,
                               .registered = true};
     bool done = all && part && collectives.call(call, stream, diagnostics) &&
                 communicator.synchronize(stream, diagnostics) &&
