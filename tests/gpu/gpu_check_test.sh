@@ -60,11 +60,11 @@ check gpu_check --only '^(hang|plans)'
 rm "$programs/nvidia-cuda-mps-control"
 check gpu_check --only '^(hang|plans)'
 [[ $(wc -l <"$started") == 3 ]] || fail "without MPS: $(cat "$started")"
-tail -n 1 "$TEST_TMPDIR/said" | grep -q '^3 passed, 0 failed, .*processes (there is no MPS)' ||
+grep -q '^3 passed, 0 failed, .*processes (there is no MPS)' <<<"$(tail -n 1 "$TEST_TMPDIR/said")" ||
   fail "the last line is: $(tail -n 1 "$TEST_TMPDIR/said")"
 
 if check broken --only '^hang'; then fail "a step fails, and the script does not"; fi
-tail -n 1 "$TEST_TMPDIR/said" | grep -q '^0 passed, 1 failed' || fail "$(cat "$TEST_TMPDIR/said")"
+grep -q '^0 passed, 1 failed' <<<"$(tail -n 1 "$TEST_TMPDIR/said")" || fail "$(cat "$TEST_TMPDIR/said")"
 
 program nvidia-smi <<<'for i in 0 1 2 3; do echo "GPU $i: A test (UUID: $i)"; done'
 CUDA_VISIBLE_DEVICES=2,3 check gpu_check --only '^(hang|adds)'
@@ -79,7 +79,7 @@ CUDA_VISIBLE_DEVICES=0,1 check gpu_check --only '^(hang|overlap)' --ranks 2,8
 has "$started" 'hang --ranks 8 --threads --gpus 2 --seconds 15'
 has "$started" 'overlap --ranks 2 --seconds 15'
 [[ $(grep -c 'overlap.*ranks 8' "$started") == 0 ]] || fail "overlap needs a GPU for each rank"
-tail -n 1 "$TEST_TMPDIR/said" | grep -q 'skipped: a GPU for each rank; processes (there is no MPS)' ||
+grep -q 'skipped: a GPU for each rank; processes (there is no MPS)' <<<"$(tail -n 1 "$TEST_TMPDIR/said")" ||
   fail "the last line is: $(tail -n 1 "$TEST_TMPDIR/said")"
 program nvidia-smi <<<'for i in 0 1 2 3 4 5 6 7; do echo "GPU $i: A test (UUID: $i)"; done'
 check gpu_check --only '^hang'

@@ -17,7 +17,7 @@ expect() {  # TEXT COMMAND...
 }
 
 # [case-2] Its name, and what it exports: that and nothing else.
-name_is_ours() { readelf -d "$ours" | grep -q 'SONAME.*\[libnccl.so.2\]'; }
+name_is_ours() { grep -q 'SONAME.*\[libnccl.so.2\]' <<<"$(readelf -d "$ours")"; }
 expect "the name" name_is_ours
 exports_are_ours() {
   diff <(nm -D --defined-only "$ours" | awk '$2 ~ /[A-Z]/ {print $3}' | sort) \
@@ -72,7 +72,7 @@ for file in "$ours" "$TEST_TMPDIR/libnccl_copy.so"; do
 done
 # Its debug lines have NCCL's shape.
 lines() { NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,COLL LD_PRELOAD="$ours" "$consumer" 2; }
-has_line() { lines | grep -Eq "^[^:]+:[0-9]+:[0-9]+ \[0\] NCCL INFO $1"; }
+has_line() { grep -Eq "^[^:]+:[0-9]+:[0-9]+ \[0\] NCCL INFO $1" <<<"$(lines)"; }
 expect "a line of the communicator" has_line "communicator '' of 2 ranks, rank 1 on host: plans"
 expect "a line of the call" has_line "AllReduce: count 1 datatype 2 op 0 .* plan '"
 # Whole numbers are exact, however a plan adds up.

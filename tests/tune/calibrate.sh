@@ -33,7 +33,7 @@ grep -q 'not measured, as in .mine.json.: nvlink.latency_ns' nodes.json || fail 
 
 # The machine file to standard output, alone.
 expect_code 0 "${measure[@]}" --tolerance 1e9 --name mine -o -
-head -c 1 out | grep -q '{' || fail "standard output is no machine file"
+[[ $(head -c 1 out) == '{' ]] || fail "standard output is no machine file"
 
 expect_code 2 "${measure[@]}" --max-bytes many -o x.json
 expect_code 2 "${measure[@]}" --base nothing.json -o x.json

@@ -171,7 +171,7 @@ use_merged_usr() {
 lose_header() { # PREFIX
   mv "$1/include/mscclc.h" .
   ! cmake -S example -B lost -D CMAKE_PREFIX_PATH="$1" > log.txt 2>&1 || fail "CMake needs no header"
-  tr -s '\n ' ' ' < log.txt | grep -q 'mscclc.h is missing: install the package again' ||
+  grep -q 'mscclc.h is missing: install the package again' <<< "$(tr -s '\n ' ' ' < log.txt)" ||
     fail "CMake: $(cat log.txt)"
 }
 
