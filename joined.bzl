@@ -7,7 +7,7 @@ What nearly all include is parsed once for all (tools/build_rules/precompiled.bz
 BUILD files load these cc_library and cc_test, through layers.bzl, not Bazel's own. Only `--config=joined` joins; without it each source is compiled
 alone (DEVELOPERS.md)."""
 
-load("//tools:sanitizers.bzl", "tries_less", "with_phase")
+load("//tools:sanitizers.bzl", "tries_less", "with_phase", "with_sanitizer_options")
 
 # Sources of one compilation, at most: two cores stay busy, and a compiler stays below 1 GB.
 _MOST = 8
@@ -168,7 +168,7 @@ def _object_of(test):
 def cc_test(name, **kwargs):
     """Bazel's; in place of its source the object that it shares, of which it runs its own cases. Small, and of
     name.cc, unless `size` and `srcs` say otherwise."""
-    kwargs = with_phase(dict({"size": "small", "srcs": [name + ".cc"]}, **kwargs))
+    kwargs = with_sanitizer_options(with_phase(dict({"size": "small", "srcs": [name + ".cc"]}, **kwargs)))
     home = _object_of(name)
     srcs = kwargs.get("srcs", [])
     deps = kwargs.get("deps", [])

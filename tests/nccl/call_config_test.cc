@@ -131,6 +131,23 @@ TEST_CASE("an event that no library records is an error, never forgotten [case-1
   CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("ranks run on processors"));
 }
 
+TEST_CASE("algorithms that a call names are read by the call, not at the group's end [case-100]") {
+  const ServedBy served(kLatest, true);
+  Ranks ranks(2);
+  const long before = calls_of_fake("AllReduceConfig", kLatest);
+  int values[2] = {1, 2};
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    std::string algorithms = "Ring";
+    CallersCallConfig config;
+    config.algorithms = algorithms.data();
+    const ncclResult_t result =
+        ncclAllReduceConfig(&values[r], &values[r], 1, kInt32, kSum, comm, nullptr, config.get());
+    algorithms = "";
+    return result;
+  }) == ncclSuccess);
+  CHECK(calls_of_fake("AllReduceConfig", kLatest) == before + 2);
+}
+
 /// ncclConfigExt_t, with mscclc's own key of orders.
 struct CallersOption {
   const CallersOption* next = nullptr;

@@ -13,11 +13,11 @@
 namespace mscclc::structure {
 namespace {
 
-// Today's figures, rounded up. The aims are 115,000, 230,000 and 5.
+// Today's figures, rounded up. The aims of lines are 115,000 and 230,000.
 constexpr size_t kProductLines = 174'900;  // of C++ and CUDA that is no test
 constexpr size_t kAllLines = 289'400;      // of C++ and CUDA
-constexpr size_t kGlobals = 11;            // of what is no test
-constexpr size_t kProcessWide = 32;        // objects that a process has one of, by process_wide()
+constexpr size_t kGlobals = 5;             // of what is no test
+constexpr size_t kProcessWide = 34;        // objects that a process has one of, by process_wide()
 
 bool is_product(const std::string& path) {
   return !path.starts_with("tests/") && path.find("_test.") == path.npos &&

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ir/diagnostics/printable.h"
+#include "runtime/support/process/per_process.h"
 
 namespace mscclc {
 namespace {
@@ -21,7 +22,7 @@ struct Shown {
   std::mutex mutex;
   Progress* line = nullptr;
 };
-Shown shown;
+Shown& shown() { return process_wide<Shown>(); }
 
 /// "8 s", "3 min", "2 h".
 std::string time_text(double seconds) {
@@ -71,11 +72,11 @@ std::string progress_text(const std::string& what, const std::string& now, uint6
 Progress::Progress(std::string what, uint64_t total, int fd, std::chrono::milliseconds first)
     : what_(std::move(what)), total_(total), fd_(fd), first_(first) {
   if (!is_terminal(fd)) return;
-  const std::lock_guard lock(shown.mutex);
-  if (shown.line != nullptr) return;  // the work that this is a part of has its line
+  const std::lock_guard lock(shown().mutex);
+  if (shown().line != nullptr) return;  // the work that this is a part of has its line
   try {
     thread_ = std::thread([this] { show_again_and_again(); });
-    shown.line = this;
+    shown().line = this;
   } catch (const std::system_error&) {
     // Then the work goes on without.
   }
@@ -84,8 +85,8 @@ Progress::Progress(std::string what, uint64_t total, int fd, std::chrono::millis
 Progress::~Progress() {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard lock(shown.mutex);
-    shown.line = nullptr;
+    const std::lock_guard lock(shown().mutex);
+    shown().line = nullptr;
   }
   {
     const std::lock_guard lock(mutex_);
@@ -103,10 +104,10 @@ void Progress::next(const std::string& name) {
 }
 
 void Progress::hide() {
-  const std::lock_guard lock(shown.mutex);
-  if (shown.line == nullptr) return;
-  const std::lock_guard own(shown.line->mutex_);
-  shown.line->erase();
+  const std::lock_guard lock(shown().mutex);
+  if (shown().line == nullptr) return;
+  const std::lock_guard own(shown().line->mutex_);
+  shown().line->erase();
 }
 
 void Progress::show_again_and_again() {

@@ -74,8 +74,9 @@ class Fixture {
                                               TuneOptions options = {}) {
     auto log = TrialLog::open(path_, "test");
     REQUIRE(log);
-    Plans plans(program_of_library, find_machine("4xH200", diagnostics).value(), limits_);
-    Tuner tuner(timer, whole_library(), plans, limits_, *log, options);
+    // Compiled and predicted once for all cases.
+    static Plans plans(program_of_library, find_machine("4xH200", diagnostics).value(), kLimits);
+    Tuner tuner(timer, whole_library(), plans, kLimits, *log, options);
     seen.clear();
     return tuner.tune(
         call, sizes, [&](const LibraryCall& now) { seen.push_back(now.bytes); }, diagnostics);
@@ -85,8 +86,8 @@ class Fixture {
   std::vector<uint64_t> seen;
 
  private:
+  static constexpr Limits kLimits{.max_blocks = 132};
   const std::string path_;
-  const Limits limits_{.max_blocks = 132};
 };
 
 const std::vector<uint64_t> kSizes = {4096, 65536};

@@ -3,9 +3,15 @@
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <CLI/App.hpp>
+#include <atomic>
+#include <memory>
+#include <thread>
 
+#include "ir/diagnostics/diagnostic.h"
+#include "runtime/support/process/quiet_thread.h"
 #include "tools/base/command_line.h"
 #include "tools/base/files.h"
 #include "tools/base/sizes.h"
@@ -21,16 +27,30 @@ constexpr const char* kWatchExamples = R"(  mscclc watch ring.mscl
 constexpr int kLookEveryMs = 10;
 constexpr int kMissingAfterLooks = 100;  // an editor that replaces a file takes less
 
-volatile sig_atomic_t g_asked_to_end = 0;  // a handler of signals takes no argument
+using Asked = std::shared_ptr<std::atomic<bool>>;
 
-void end_soon(int) { g_asked_to_end = 1; }
-
-/// Ctrl-C ends the round that is going on, a second one ends it at once.
-void end_on_signals() {
-  struct sigaction action = {};
-  action.sa_handler = end_soon;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+/// Gets true when Ctrl-C asks for the end; the second one ends the process at once. Signals come to
+/// a thread that waits for them, as their handlers take no argument that could name what to set.
+/// REQUIRES: no other thread runs. nullptr: reported.
+Asked end_on_signals(Diagnostics& diagnostics) {
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int number : {SIGINT, SIGTERM}) {
+    ::signal(number, SIG_DFL);  // in a shell's background it may be ignored
+    sigaddset(&ends, number);
+  }
+  const auto asked = std::make_shared<std::atomic<bool>>(false);
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  std::thread waits = quiet_thread("mscclc-signals", [ends, asked] {
+    int number = 0;
+    ::sigwait(&ends, &number);
+    asked->store(true);
+    ::pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
+    for (;;) ::pause();
+  });
+  if (!has_started(waits, "signals", diagnostics)) return nullptr;
+  waits.detach();
+  return asked;
 }
 
 /// What a round has used the next one needs again, and a page that comes back costs as much as
@@ -53,8 +73,8 @@ struct WatchOptions {
 };
 
 /// Waits for a change. False: it is time to end.
-bool wait_for_change(FileChanges& changes) {
-  for (int looks = 0; !g_asked_to_end; ++looks) {
+bool wait_for_change(FileChanges& changes, const std::atomic<bool>& asked_to_end) {
+  for (int looks = 0; !asked_to_end; ++looks) {
     (void)::poll(nullptr, 0, kLookEveryMs);
     if (changes.settled()) return true;
     if (changes.missing().empty()) looks = 0;
@@ -74,7 +94,9 @@ int run_watch(const WatchOptions& options) {
   if (file == "-") return Input::usage("standard input cannot be watched; name a file");
   const auto text = read_regular_file(file);
   if (!text) return Input::usage(text.error());
-  end_on_signals();
+  Diagnostics diagnostics;
+  const Asked asked_to_end = end_on_signals(diagnostics);
+  if (asked_to_end == nullptr) return Input::usage(message_of(diagnostics));
   keep_memory();
   FiberPool stacks;
   FileChanges changes;
@@ -83,7 +105,7 @@ int run_watch(const WatchOptions& options) {
     const Round round = run_round(options.input, sizes->front(), stacks);
     print_line(fmt::format("{}: {}", file, round.verdict));
     changes.watch(round.files);
-  } while (wait_for_change(changes));
+  } while (wait_for_change(changes, *asked_to_end));
   return flush_output() ? kFine : kUsage;
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/devices/kernels/background_thread.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -46,10 +47,14 @@ bool BackgroundThread::start() {
   thread.detach();
   started_ = true;
   stop_at_exit();
+  static constexpr auto unlock = [] { background_thread().mutex_.unlock(); };
+  (void)::pthread_atfork([] { background_thread().mutex_.lock(); }, unlock, unlock);
   return true;
 }
 
-/// What is registered last is called first: before libraries go that are loaded by now.
+/// What is registered last is called first: before libraries go that are loaded by now. REQUIRES:
+/// the mutex, which a fork waits for: a child would find the lock of the C library's list taken, and
+/// never end.
 void BackgroundThread::stop_at_exit() {
   (void)std::atexit([] { background_thread().stop(); });
 }
@@ -65,15 +70,15 @@ void BackgroundThread::run() {
     busy_ = true;
     lock.unlock();
     job();
-    if (first) stop_at_exit();  // NVRTC loads its built-ins when it first compiles
     lock.lock();
+    if (first) stop_at_exit();  // NVRTC loads its built-ins when it first compiles
     busy_ = false;
     changed_.notify_all();
   }
 }
 
 void BackgroundThread::stop() {
-  if (why_not()) return;  // a child: its parent's mutex may be held forever
+  if (why_not()) return;  // a child, which has no such thread
   std::unique_lock lock(mutex_);
   ending_ = true;
   jobs_.clear();

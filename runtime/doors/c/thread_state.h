@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/doors/c/handles.h"
+#include "runtime/support/process/per_thread.h"
 
 namespace mscclc::capi {
 
@@ -49,10 +50,7 @@ struct ThreadState {
   LastError last_error;
   OpenGroup group;
 
-  static ThreadState& get() {
-    static thread_local ThreadState state;
-    return state;
-  }
+  static ThreadState& get() { return one_of_thread<ThreadState>(); }
 };
 
 }  // namespace mscclc::capi

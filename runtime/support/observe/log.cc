@@ -27,9 +27,6 @@
 
 namespace mscclc {
 
-// Of the process, as the variables are that decide what is logged; to ask it costs a load.
-constinit log_detail::Logged log_detail::logged;
-
 namespace {
 
 constexpr std::array<std::string_view, 9> kAreas = {"INIT", "BOOTSTRAP", "ENV",   "LOAD",  "REG",
@@ -186,7 +183,7 @@ void log_always(LogArea area, std::optional<uint32_t> rank, std::string_view tex
 namespace {
 
 void set_logged(LogLevel level, uint32_t areas) {
-  log_detail::Logged& logged = log_detail::logged;
+  auto& logged = kept_over_forks<log_detail::Logged>();
   logged.warns = level >= LogLevel::warn;
   logged.info_areas = level >= LogLevel::info ? areas : 0;
   logged.trace_areas = level >= LogLevel::trace ? areas : 0;
@@ -199,9 +196,12 @@ bool set_log_sink(LogSink sink, Diagnostics& diagnostics) {
   if (sink) {
     next = Delivery::start(std::move(sink), diagnostics);
     if (next == nullptr) return false;
-    [[maybe_unused]] static const int registered = std::atexit(end_receiver);
   }
   std::unique_lock lock(mutex());
+  // Forks wait for the mutex: a child would find the lock of the C library's list taken.
+  if (next != nullptr) {
+    [[maybe_unused]] static const int registered = std::atexit(end_receiver);
+  }
   std::shared_ptr<Delivery> before = std::exchange(receivers().now, next);
   if (before == nullptr) return true;
   if (!before->is_of_this_process()) {

@@ -15,6 +15,7 @@
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/observe/delivery.h"
+#include "runtime/support/process/per_process.h"
 
 namespace mscclc {
 
@@ -23,18 +24,18 @@ enum class LogLevel : uint8_t { off, warn, info, trace };
 enum class LogArea : uint8_t { init, bootstrap, env, load, reg, bind, call, proxy, select };
 
 namespace log_detail {
+/// The process's, as the variables are that decide it.
 struct Logged {
   /// A bit for each subsystem that is logged at all, and for each that is logged at level trace.
   std::atomic<uint32_t> info_areas{0}, trace_areas{0};
   std::atomic<bool> warns{false};
 };
-extern Logged logged;
 }  // namespace log_detail
 
-/// True if it is logged. One load, for places where asking must cost nothing. Warnings are logged
+/// True if it is logged. Two loads, for places where asking must cost nothing. Warnings are logged
 /// for all subsystems.
 inline bool logs(LogLevel level, LogArea area) {
-  const log_detail::Logged& logged = log_detail::logged;
+  const auto& logged = kept_over_forks<log_detail::Logged>();
   if (level == LogLevel::warn) return logged.warns.load(std::memory_order_relaxed);
   const auto& areas = level == LogLevel::trace ? logged.trace_areas : logged.info_areas;
   return (areas.load(std::memory_order_relaxed) >> static_cast<unsigned>(area) & 1) != 0;

@@ -31,6 +31,8 @@ struct ProcessState {
   /// Groups that were made, by name: the registry of torch holds none.
   std::map<std::string, c10::intrusive_ptr<c10d::ProcessGroup>> groups;
   std::set<std::string> said;  ///< what is said once
+  /// Of symmetric memory (symmetric_memory.h), which may be freed when the process ends.
+  std::map<c10::DeviceType, c10::intrusive_ptr<c10::intrusive_ptr_target>> symmetric_allocators;
 };
 
 }  // namespace mscclc::torch_adapter

@@ -125,8 +125,6 @@ RealOfProcess& real_of_process() { return kept_over_forks<RealOfProcess>(); }
 
 }  // namespace
 
-constinit thread_local int InsideReal::depth_ = 0;
-
 std::vector<std::string> candidates(std::string_view named, std::string_view self,
                                     std::string_view maps) {
   if (!named.empty()) return {std::filesystem::absolute(named)};

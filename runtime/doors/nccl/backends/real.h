@@ -10,6 +10,7 @@
 
 #include "ir/base/result.h"
 #include "runtime/doors/nccl/abi/abi.h"
+#include "runtime/support/process/per_thread.h"
 
 namespace mscclc::nccl {
 
@@ -48,14 +49,17 @@ void replace_real_nccl(std::unique_ptr<const RealNccl> real, std::string why);
 /// Apart from what else is kept for threads, since NCCL's own make such calls until they end.
 class InsideReal {
  public:
-  InsideReal() { ++depth_; }
-  ~InsideReal() { --depth_; }
+  InsideReal() { ++depth(); }
+  ~InsideReal() { --depth(); }
   InsideReal(const InsideReal&) = delete;
   InsideReal& operator=(const InsideReal&) = delete;
-  static bool here() { return depth_ > 0; }
+  static bool here() { return depth() > 0; }
 
  private:
-  static constinit thread_local int depth_;
+  struct Depth {
+    int value = 0;
+  };
+  static int& depth() { return one_of_thread<Depth>().value; }
 };
 
 }  // namespace mscclc::nccl

@@ -23,6 +23,8 @@ struct WindowCall {
   ncclWindow_t* window = nullptr;  ///< the caller's: set when the call is made
 };
 
+struct KeptConfig;  // coll_config.cc
+
 /// A call of a collective, or a message: its `root` is the peer, and its `kind` none. With neither
 /// it is one that only the real NCCL knows: `make`.
 struct NcclCall : CollectiveCall {
@@ -33,7 +35,7 @@ struct NcclCall : CollectiveCall {
   /// destroy it.
   std::shared_ptr<const Reduction> reduction = nullptr;
   /// A copy of the caller's; nullptr: there is none.
-  std::shared_ptr<const std::vector<uint8_t>> config = nullptr;
+  std::shared_ptr<const KeptConfig> config = nullptr;
   /// Of its configuration: recorded when the call's kernel is launched; nullptr: there is none.
   cudaEvent_t launch_completion = nullptr;
   std::optional<int> cta_policy = {};  ///< of its configuration, in place of the communicator's

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/doors/nccl/abi/types.h"
@@ -44,6 +46,16 @@ constexpr size_t kMaxBytes = 4096;
 /// NCCL_CTA_POLICY_EFFICIENCY and _ZERO.
 constexpr int kMaxCtaPolicy = 3;
 
+/// For a copy: nothing of the caller's is read after the call.
+std::vector<Option> copy_options(const Option* first) {
+  std::vector<Option> copies;
+  for (const Option* option = first; option != nullptr; option = option->next) {
+    copies.push_back(*option);
+  }
+  for (size_t i = 0; i + 1 < copies.size(); ++i) copies[i].next = &copies[i + 1];
+  return copies;
+}
+
 ncclResult_t read_options(const char* function, const Option* option, NcclCall& call) {
   const auto refuse = [&](const char* why) {
     return fail(ncclInvalidArgument, fmt::format("{}: config's ext {}", function, why));
@@ -60,7 +72,31 @@ ncclResult_t read_options(const char* function, const Option* option, NcclCall& 
   return ncclSuccess;
 }
 
+template <class Field>
+void put(std::vector<uint8_t>& bytes, size_t offset, const Field& field) {
+  std::memcpy(bytes.data() + offset, &field, sizeof field);
+}
+
 }  // namespace
+
+/// A configuration of any version, which points into itself; values of other vendors'
+/// options only they can read.
+struct KeptConfig {
+  KeptConfig(const uint8_t* first, size_t size, const CollConfig& read)
+      : bytes(first, first + size), options(copy_options(read.options)) {
+    if (read.algorithms != nullptr) {
+      algorithms = read.algorithms;
+      put(bytes, offsetof(CollConfig, algorithms), algorithms.c_str());
+    }
+    if (!options.empty()) put(bytes, offsetof(CollConfig, options), options.data());
+  }
+  KeptConfig(const KeptConfig&) = delete;
+  KeptConfig& operator=(const KeptConfig&) = delete;
+
+  std::vector<uint8_t> bytes;
+  std::string algorithms;
+  std::vector<Option> options;
+};
 
 CollConfig read_config(const uint8_t* bytes, size_t size) {
   CollConfig read{};
@@ -93,14 +129,13 @@ ncclResult_t copy_config(const char* function, const ncclCollConfig_t* config, N
   if (read.cta_policy >= 0 && read.cta_policy <= kMaxCtaPolicy) call.cta_policy = read.cta_policy;
   call.profiler_tag = read.profiler_tag;
   call.launch_completion = read.launch_completion;
-  call.config = std::make_shared<std::vector<uint8_t>>(first, first + size);
-  return read_options(function, read.options, call);
+  const ncclResult_t result = read_options(function, read.options, call);
+  if (result == ncclSuccess) call.config = std::make_shared<KeptConfig>(first, size, read);
+  return result;
 }
 
 bool asks_for_algorithm(const NcclCall& call) {
-  if (call.config == nullptr) return false;
-  const CollConfig read = read_config(call.config->data(), call.config->size());
-  return read.algorithms != nullptr && *read.algorithms != '\0';
+  return call.config != nullptr && !call.config->algorithms.empty();
 }
 
 std::optional<ncclResult_t> call_with_config(const RealNccl& real, ncclComm_t comm,
@@ -110,7 +145,7 @@ std::optional<ncclResult_t> call_with_config(const RealNccl& real, ncclComm_t co
   const bool records = real.version >= static_cast<int>(kVersionOfEvent);
   if (function != nullptr && call.reduction == nullptr &&
       (records || call.launch_completion == nullptr)) {
-    const auto* const config = reinterpret_cast<const ncclCollConfig_t*>(call.config->data());
+    const auto* const config = reinterpret_cast<const ncclCollConfig_t*>(call.config->bytes.data());
     result = function->call_with_config(real, comm, call, nccl_op_of(call.op), config);
   }
   if (result || call.launch_completion == nullptr) return result;

@@ -4,14 +4,12 @@
 #include <utility>
 
 #include "runtime/doors/nccl/backends/report.h"
+#include "runtime/support/process/per_thread.h"
 #include "runtime/support/process/quiet_thread.h"
 
 namespace mscclc::nccl {
 
-ThreadGroup& ThreadGroup::of_thread() {
-  static thread_local ThreadGroup group;
-  return group;
-}
+ThreadGroup& ThreadGroup::of_thread() { return one_of_thread<ThreadGroup>(); }
 
 ncclResult_t ThreadGroup::fail_with(ncclResult_t code) {
   if (depth_ > 0 && code != ncclSuccess) error_ = code;

@@ -9,6 +9,7 @@
 
 #include "python/mscclc/torch/adapter/backend.h"
 #include "python/mscclc/torch/adapter/interpreter.h"
+#include "python/mscclc/torch/adapter/process_state.h"
 #include "python/mscclc/torch/adapter/symmetric/signal_pad.h"
 
 namespace mscclc::torch_adapter {
@@ -330,23 +331,20 @@ c10::intrusive_ptr<c10d::symmetric_memory::SymmetricMemory> MscclcSymmetricAlloc
   return handle;
 }
 
-// torch asks for them by name. Never destroyed, as memory may be freed when the process ends.
-const c10::intrusive_ptr<MscclcSymmetricAllocator>& symmetric_allocator(c10::DeviceType type) {
-  struct Allocators {
-    c10::intrusive_ptr<MscclcSymmetricAllocator> host =
-        c10::make_intrusive<MscclcSymmetricAllocator>(c10::kCPU);
-    c10::intrusive_ptr<MscclcSymmetricAllocator> gpu =
-        c10::make_intrusive<MscclcSymmetricAllocator>(c10::kCUDA);
-  };
-  static const auto* const made = new Allocators;
+// torch asks for them by name.
+c10::intrusive_ptr<MscclcSymmetricAllocator> symmetric_allocator(c10::DeviceType type) {
   TORCH_CHECK(type == c10::kCPU || type == c10::kCUDA,
               "mscclc: symmetric memory is of cpu or cuda, not of ", type);
-  return type == c10::kCPU ? made->host : made->gpu;
+  ProcessState& process = ProcessState::get();
+  const std::lock_guard lock(process.mutex);
+  auto& made = process.symmetric_allocators[type];
+  if (made == nullptr) made = c10::make_intrusive<MscclcSymmetricAllocator>(type);
+  return c10::static_intrusive_pointer_cast<MscclcSymmetricAllocator>(made);
 }
 
 at::Tensor symmetric_empty(int64_t bytes, const at::Device& device) {
   TORCH_CHECK(bytes >= 0, "mscclc: ", bytes, " bytes of symmetric memory");
-  const auto& allocator = symmetric_allocator(device.type());
+  const auto allocator = symmetric_allocator(device.type());
   void* const data =
       allocator->alloc(static_cast<size_t>(bytes), static_cast<int>(device.index()), std::nullopt);
   return at::from_blob(

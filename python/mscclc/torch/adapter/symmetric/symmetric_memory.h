@@ -186,7 +186,7 @@ class MscclcSymmetricAllocator : public c10d::symmetric_memory::SymmetricMemoryA
 };
 
 /// One for a type of device: cpu or cuda.
-const c10::intrusive_ptr<MscclcSymmetricAllocator>& symmetric_allocator(c10::DeviceType type);
+c10::intrusive_ptr<MscclcSymmetricAllocator> symmetric_allocator(c10::DeviceType type);
 /// A tensor of so many bytes, all zeros, in its memory.
 at::Tensor symmetric_empty(int64_t bytes, const at::Device& device);
 
