@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -102,11 +103,18 @@ class EndedTimer final : public CallTimer {
   bool ended_ = false;
 };
 
+constexpr Limits kLimits{.max_blocks = 132};
+
+/// Compiled and predicted once for all cases.
+Plans& plans_of(uint32_t ranks) {
+  static std::map<uint32_t, Plans> plans;
+  return plans.try_emplace(ranks, program_of_library, machine_of(ranks), kLimits).first->second;
+}
+
 /// Runs with one file of trials.
 class PredictedRuns {
  public:
-  explicit PredictedRuns(uint32_t ranks)
-      : machine_(machine_of(ranks)), plans_(program_of_library, machine_, limits_) {
+  explicit PredictedRuns(uint32_t ranks) : machine_(machine_of(ranks)), plans_(plans_of(ranks)) {
     std::filesystem::remove(path_);
   }
   ~PredictedRuns() { std::filesystem::remove(path_); }
@@ -117,7 +125,7 @@ class PredictedRuns {
     auto log = TrialLog::open(path_, "test");
     REQUIRE(log);
     PredictedTimer whole(machine_);
-    Tuner tuner(timer == nullptr ? whole : *timer, table, plans_, limits_, *log, options);
+    Tuner tuner(timer == nullptr ? whole : *timer, table, plans_, kLimits, *log, options);
     Diagnostics diagnostics;
     auto results = tuner.tune(
         call, sizes, [](const LibraryCall&) {}, diagnostics);
@@ -133,9 +141,8 @@ class PredictedRuns {
  private:
   const std::string path_ = std::filesystem::temp_directory_path() /
                             ("mscclc_found_again_" + std::to_string(::getpid()) + ".jsonl");
-  const Limits limits_{.max_blocks = 132};
   const Machine machine_;
-  Plans plans_;
+  Plans& plans_;
 };
 
 LibraryCall captured_call(CollectiveKind kind, uint32_t ranks) {
