@@ -53,8 +53,8 @@ bool BackgroundThread::start() {
 }
 
 /// What is registered last is called first: before libraries go that are loaded by now. REQUIRES:
-/// the mutex, which a fork waits for: a child would find the lock of the C library's list taken, and
-/// never end.
+/// the mutex, which a fork waits for: a child would find the lock of the C library's list taken,
+/// and never end.
 void BackgroundThread::stop_at_exit() {
   (void)std::atexit([] { background_thread().stop(); });
 }
