@@ -9,7 +9,7 @@
 namespace mscclc {
 
 /// Version of the rules by which plans are accepted.
-inline constexpr uint32_t kProverVersion = 12;
+inline constexpr uint32_t kProverVersion = 13;
 
 /// Where the sums of a plan are rounded to the data type.
 enum class Rounding : uint8_t {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -34,6 +35,7 @@ using proof::Symmetry;
 using proof::System;
 
 constexpr uint32_t kMaxCopies = 16;
+constexpr uint64_t kMaxPeriod = 1024;  ///< calls, after which buffers use the same copies again
 constexpr uint32_t kMaxRounds = 1000;  ///< of a search that proves nothing
 /// What is wrong with plans of fewer ops is reported of all ranks: also of the one that a reader
 /// meets first. And what the sums of larger ones are takes too long to find out unless it is asked
@@ -124,7 +126,7 @@ class Prover {
   }
 
   bool decidable() {
-    uint64_t chunks = 0;
+    uint64_t chunks = 0, period = 1;
     for (const Rank& rank : program_.ranks) {
       for (const Buffer& buffer : rank.buffers) {
         if (buffer.copies > kMaxCopies) {
@@ -136,7 +138,14 @@ class Prover {
                                     buffer.units, kMaxUnits));
         }
         chunks += uint64_t{buffer.chunks} * buffer.copies;
+        period = std::lcm(period, uint64_t{buffer.copies});
       }
+    }
+    if (period > kMaxPeriod) {
+      return refuse(
+          fmt::format("with these copies, buffers use the same ones again after {} calls; "
+                      "up to {} are looked at",
+                      period, kMaxPeriod));
     }
     if (chunks > kMaxChunks) return refuse(fmt::format("the buffers have {} chunks", chunks));
     return one_reduction();

@@ -267,6 +267,23 @@ TEST_CASE("a slot that is used again in every round needs credits from its reade
   CHECK(verdict(relay("", "")) == race("s[0] of rank 1"));
 }
 
+TEST_CASE("copies that come together again after too many calls are not decided") {
+  const auto verdict_with = [](const std::string& b, const std::string& c) {
+    return verdict(
+        "program t\ncollective sendrecv(ranks: 2, shift: 1)\nrank r in 0..2 {\n"
+        "  buffer a[1] packets: LL16, copies: 16\n  buffer b[1] packets: LL16, copies: " +
+        b + "\n  buffer c[1] packets: LL16, copies: " + c +
+        "\n  buffer x[2]\n  channel m = memory(1 - r)\n  tb 0 {\n    put_packets m.a <- input\n"
+        "    unpack_packets x[0] <- a\n    sync\n    put_packets m.b <- x[0]\n"
+        "    unpack_packets x[1] <- b\n    sync\n    put_packets m.c <- x[1]\n"
+        "    unpack_packets output <- c\n    sync\n  }\n}\n");
+  };
+  CHECK(verdict_with("2", "3") == "proved");
+  CHECK(verdict_with("15", "13") ==
+        "undecided: not decided: with these copies, buffers use the same ones again after 3120 "
+        "calls; up to 1024 are looked at");
+}
+
 TEST_CASE("counters with several users are not decided") {
   Program program = testing::as_written(exchange(R"(
     tb 0 { signal up ; wait up }

@@ -205,18 +205,27 @@ TEST_CASE("a program keeps the order that it promises") {
 }
 
 TEST_CASE("one input that ranks are to have alike goes through no sentinel packets") {
-  const auto proved = [](const std::string& order, const std::string& format) {
-    return testing::verdict(
-        as_written("program t\ncollective custom(ranks: 2, input: 1, output: 1" + order +
-                   ")\nensure output[0] at q = input[0] at 0 for q in 0..2\nselect dtypes: [f32]\n"
-                   "rank r in 0..2 {\n  buffer a[1] packets: " +
-                   format +
-                   ", copies: 2\n  channel c = memory(1 - r)\n  tb 0 {\n"
-                   "    signal c relaxed\n    wait c relaxed\n    sync\n"
-                   "    if r == 0 { put_packets c.a <- input ; copy output <- input }\n"
-                   "    if r == 1 { unpack_packets output <- a }\n  }\n}\n"));
+  const auto moves = [](const std::string& order, const std::string& format) {
+    return "program t\ncollective custom(ranks: 2, input: 1, output: 1" + order +
+           ")\nensure output[0] at q = input[0] at 0 for q in 0..2\nselect dtypes: [f32]\n"
+           "rank r in 0..2 {\n  buffer a[1] packets: " +
+           format +
+           ", copies: 2\n  channel c = memory(1 - r)\n  tb 0 {\n"
+           "    signal c relaxed\n    wait c relaxed\n    sync\n"
+           "    if r == 0 { put_packets c.a <- input ; copy output <- input }\n"
+           "    if r == 1 { unpack_packets output <- a }\n  }\n}\n";
   };
-  CHECK(proved("", "sentinel") == "proved");
+  const auto proved = [&](const std::string& order, const std::string& format) {
+    return testing::verdict(as_written(moves(order, format)));
+  };
+  // Where any order will do, it is right, but calls by name do not get it.
+  CHECK(proof_of_sum(moves("", "sentinel")).orders == kAny);
+  CHECK(proof_of_sum(moves("", "LL16")).orders ==
+        SumOrders{.replicated = true, .ranks = true, .tree = true, .exact = true});
+  Diagnostics diagnostics;
+  (void)prove(as_written(moves(", order: replicated", "sentinel")), diagnostics);
+  CHECK(render_text(diagnostics, Sources{}, 10).find("sentinel packets, which have no -0.0") !=
+        std::string::npos);
   CHECK(proved(", order: replicated", "LL16") == "proved");
   CHECK(proved(", order: replicated", "sentinel").starts_with("wrong-result: output[0] of rank 1"));
 }

@@ -69,8 +69,12 @@ inline bool order_matters(const LibraryCall& call) { return call.ranks > 2 && ro
 
 /// Do the sums of a plan keep to the call's order, in its type? Sums that ops pass on in a type
 /// that is narrower than what they are added up in are rounded there, too, and keep `replicated` at
-/// most. What a switch adds up keeps no order, of two ranks neither.
+/// most. What a switch adds up keeps no order, of two ranks neither; what is moved through sentinel
+/// packets loses -0.0, so ranks may have other bits.
 inline bool keeps_order(const Proof& proof, const LibraryCall& call) {
+  if (info(call.kind).source != Source::everyone) {
+    return info(call.dtype).kind != DtypeKind::kFloat || proof.orders.keep(call.order);
+  }
   if (!rounds_sums(call)) return true;
   const bool once = proof.rounding != Rounding::each_op;
   if (info(call.dtype).kind != DtypeKind::kFloat) return once;

@@ -505,6 +505,12 @@ TEST_CASE("what a plan's proof says decides which calls it keeps the order of") 
                                   .ranks = 2,
                                   .dtype = Dtype::f32,
                                   .order = SumOrder::ranks}));
+  LibraryCall moves{.kind = CollectiveKind::allgather, .ranks = 2, .dtype = Dtype::f32};
+  CHECK_FALSE(keeps_order(proof, moves));  // -0.0 is lost on its way to some ranks
+  moves.dtype = Dtype::i32;
+  CHECK(keeps_order(proof, moves));
+  moves.dtype = Dtype::f32, moves.order = SumOrder::any;
+  CHECK(keeps_order(proof, moves));
 }
 
 // A launch that waits for room keeps copy engines from their orders (docs/design/devices.md).

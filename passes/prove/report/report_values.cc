@@ -64,8 +64,8 @@ class ValueReport : FindingText {
     const std::string made = traced ? finding_.notes[0] : "";
     if (made == kNoExpression) {
       d.notes.push_back(
-          {"how it was added up cannot be shown: by a switch, which has an order of its own, or "
-           "inside a row function"});
+          {"how it was added up cannot be shown: by a switch, which has an order of its own, in "
+           "another order in some of its pieces, or inside a row function"});
     } else if (traced) {
       const bool rounds = made.find('[') != std::string::npos;
       d.notes.push_back({fmt::format("it is {}, where xr is what rank r contributes{}", made,

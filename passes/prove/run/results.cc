@@ -30,10 +30,10 @@ void Results::check(uint32_t rank, uint32_t call) {
 
 /// What an output chunk must hold. Ranks that share their promises ask for the same again and
 /// again.
-/// Is this one input of several ranks' that all who get it are to have with the same bits? Sums
+/// Is this one input of several ranks', which those who get it should have with the same bits? Sums
 /// have no -0.0 anyway.
 bool Results::moves_alike(const Contract& contract, const Promised& promised) {
-  return contract.order != SumOrder::any && contract.ranks > 1 && promised.added == nullptr;
+  return contract.ranks > 1 && promised.added == nullptr;
 }
 
 const Results::Promised& Results::promised(uint32_t rank, uint32_t chunk, uint32_t call) {
@@ -176,12 +176,16 @@ void Results::check_outputs(uint32_t rank, uint32_t call) {
     const Promised& wanted = promised(rank, c, call);
     if (!wanted.made) continue;
     const Symbol found = contents_.read(system_.chunk(rank, output, c, call), {});
-    const bool exact = then_ || moves_alike(calls_.part(rank, call).contract(), wanted);
+    const Contract& contract = calls_.part(rank, call).contract();
+    const bool exact = then_ || moves_alike(contract, wanted);
     const bool kept = !exact || premise(Premise::results_keep_minus_zero, !found.plus_zero);
-    if (!premise(Premise::results_are_promised, kept && found.same_contributions(wanted.symbol))) {
-      report_wrong({rank, output, c}, call, wanted);
+    const bool must_keep = then_ || contract.order != SumOrder::any;
+    const bool keeps = kept || !must_keep;
+    if (!premise(Premise::results_are_promised, keeps && found.same_contributions(wanted.symbol))) {
+      report_wrong({rank, output, c}, call, wanted, exact && must_keep);
       continue;
     }
+    if (!kept) sums_.note_other_bits();
     if (call != 0 || wanted.added == nullptr) continue;
     sums_.check({rank, output, c}, *wanted.added, found, [&](uint64_t shape) {
       return then_ ? shape_after(shape, wanted, then_->output) : shape;
@@ -207,7 +211,8 @@ void Results::check_inputs(uint32_t rank, uint32_t call) {
 }
 
 /// Of results that are wrong in one way one is a finding; the others are named with it.
-void Results::report_wrong(const ChunkName& name, uint32_t call, const Promised& wanted) {
+void Results::report_wrong(const ChunkName& name, uint32_t call, const Promised& wanted,
+                           bool exact) {
   const uint64_t key = uint64_t{name.rank} << 32 | name.chunk;
   if (findings_.reported(key)) return;  // in an earlier call
   // What a call leaves shows as such in the next one; in the first it is memory as it was.
@@ -216,12 +221,12 @@ void Results::report_wrong(const ChunkName& name, uint32_t call, const Promised&
   const uint64_t chunk = system_.chunk(name.rank, name.buffer, name.chunk, call);
   // Pieces that hold the contributions, but in chunks of different lengths, say, are not a result.
   if (options_.suspects != nullptr && contents_.any_raced(chunk)) return;
-  add_alike(key, wrong(name, call, chunk, wanted));
+  add_alike(key, wrong(name, call, chunk, wanted, exact));
 }
 
-Finding Results::wrong(const ChunkName& name, uint32_t call, uint64_t chunk,
-                       const Promised& wanted) const {
-  const ChunkValue::Piece piece = contents_.piece_without(chunk, wanted.symbol, then_.has_value());
+Finding Results::wrong(const ChunkName& name, uint32_t call, uint64_t chunk, const Promised& wanted,
+                       bool exact) const {
+  const ChunkValue::Piece piece = contents_.piece_without(chunk, wanted.symbol, exact);
   const Event writer = last_store(history_, chunk, piece.extent);
   Difference found;
   if (const ValueTrace* const trace = contents_.trace()) {
@@ -229,6 +234,12 @@ Finding Results::wrong(const ChunkName& name, uint32_t call, uint64_t chunk,
     found = then_ ? applied_difference(system_, calls_, name, call, *trace, piece.symbol, made)
                   : difference(system_, calls_, name, call, trace->content(piece.symbol),
                                writer.op != kNone);
+    if (!then_ && piece.symbol.plus_zero && piece.symbol.same_contributions(wanted.symbol)) {
+      found = {};
+      found.add(Difference::kOther,
+                "it went through sentinel packets, which have no -0.0, so ranks may have other "
+                "bits: take another format, or promise 'order: any'");
+    }
   }
   Finding finding{};
   finding.kind = Finding::Kind::wrong_value;

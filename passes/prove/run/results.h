@@ -59,8 +59,10 @@ class Results {
                     const Promised& promised);
   void check_outputs(uint32_t rank, uint32_t call);
   void check_inputs(uint32_t rank, uint32_t call);
-  void report_wrong(const ChunkName& name, uint32_t call, const Promised& wanted);
-  Finding wrong(const ChunkName& name, uint32_t call, uint64_t chunk, const Promised& wanted) const;
+  /// `exact`: -0.0 may not be lost.
+  void report_wrong(const ChunkName& name, uint32_t call, const Promised& wanted, bool exact);
+  Finding wrong(const ChunkName& name, uint32_t call, uint64_t chunk, const Promised& wanted,
+                bool exact) const;
   void add_alike(uint64_t key, Finding finding);
   uint64_t place_in_text(const Event& event) const;
 

@@ -40,7 +40,9 @@ class SumContracts {
   /// `writer`: of a chunk of an external, whose number is that of `name`'s buffer.
   void check(const ChunkName& name, const Summands& summands, const Symbol& found,
              const After& after, const Event* writer = nullptr);
-  /// Those that all sums so far keep.
+  /// A result that is no sum may have other bits than what was moved: it keeps to no order.
+  void note_other_bits() { kept_ = {}; }
+  /// Those that all results so far keep.
   const SumOrders& kept() const { return kept_; }
 
  private:

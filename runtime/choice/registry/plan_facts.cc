@@ -89,8 +89,10 @@ std::optional<Error> PlanFacts::of_contract(const Contract& contract,
 /// Of what is made of a program and not proved, the row of the library has said it.
 std::optional<Error> PlanFacts::of_order(const Program& plan, const PlanRequest& request) const {
   const SumOrder wanted = request.call.order;
-  if (!sums_ || !plan.contract.reduces() || keeps_order(*sums_, request.call)) {
-    return std::nullopt;
+  if (!sums_ || keeps_order(*sums_, request.call)) return std::nullopt;
+  if (!plan.contract.reduces()) {
+    return Error{fmt::format("it moves through sentinel packets, which have no -0.0: not '{}'",
+                             name(wanted))};
   }
   if (!sums_->orders.keep(wanted)) {
     return Error{fmt::format("its sums do not keep '{}': {}", name(wanted), summary(wanted))};
