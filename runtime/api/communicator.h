@@ -105,6 +105,10 @@ struct LoadOptions {
   /// Whether the plan must be proved right: load() does not trust the file's claim, but proves the
   /// plan, unless it is known to this binary or was proved before. nullopt: as MSCCLC_PROOF says.
   std::optional<ProofPolicy> proof = {};
+  /// Calls are to keep to the order of sums that the plan promises (Contract::order): where it is
+  /// more than 'replicated', those of a type whose sums the plan rounds on the way are an error
+  /// (sum-order). False: they ask for no more than 'replicated'.
+  bool keeps_order = true;
   /// The call that needs the plan, in words: where ranks' calls differ, the error shows the calls
   /// and not only that the plans differ (call-differs). "": it is not known.
   std::string call = {};

@@ -82,6 +82,61 @@ TEST_CASE("a call of another kind than its plan's, or of a count instead of byte
   }
 }
 
+/// Three ranks' sum in their order, in two ops: of f32, nothing is rounded that would not be.
+const char* const kSumInTwoOps = R"(program t
+collective custom(ranks: 3, input: 1, output: 1, order: ranks)
+ensure     output[0] at 0 = reduce(input[0] at p for p in 0..3)
+launch     fuse: false
+rank 0 {
+  buffer s[1..3] packets: LL16, copies: 2
+  buffer t[1]
+  channel c[p in 1..3] = memory(p) to c
+  tb 0 {
+    reduce_packets t[0] <- input[0], s[1]
+    reduce_packets output[0] <- t[0], s[2]
+    signal c[1], c[2] relaxed
+  }
+}
+rank r in 1..3 {
+  channel c = memory(0) to c[r]
+  tb 0 { put_packets c.s[r] <- input[0] ; wait c relaxed }
+}
+)";
+
+TEST_CASE("a plan that promises an order takes no type whose sums it rounds on the way") {
+  Sources sources;
+  const FileId file = sources.add("t.mscl", kSumInTwoOps);
+  Diagnostics diagnostics;
+  auto compiled = compile(sources, file, {}, {}, diagnostics);
+  INFO(testing::text(diagnostics));
+  REQUIRE(compiled);
+  const auto plan = std::make_shared<const Program>(*std::move(compiled));
+  const auto said = testing::threads(3, [&](Communicator& communicator) -> std::string {
+    std::string text;
+    for (const bool keeps : {true, false}) {
+      Diagnostics loading;
+      const auto loaded = communicator.load(plan, {.max_bytes = 64, .keeps_order = keeps}, loading);
+      if (loaded == nullptr) return testing::text(loading);
+      const auto memory = communicator.device().allocate(128, "buffers", loading);
+      for (const Dtype dtype : {Dtype::f32, Dtype::i32, Dtype::bf16}) {
+        Diagnostics problems;
+        const bool bound = static_cast<bool>(loaded->bind(
+            {.bytes = 64, .dtype = dtype, .input = memory->data(), .output = memory->data() + 64},
+            problems));
+        text += bound ? "bound\n" : testing::text(problems);
+      }
+    }
+    return text;
+  });
+  for (const std::string& of_rank : said) {
+    CHECK(of_rank ==
+          "bound\nbound\n"
+          "error: the plan promises 'order: ranks' and rounds sums of 'bf16' on the way: take a "
+          "type that is added up in itself, such as f32, or a plan that adds up in one op\n"
+          "bound\nbound\nbound\n");
+  }
+}
+
 // Rank 0 is inside load() until rank 1 comes; rank 1 comes when a second thread of rank 0 has got
 // its error.
 TEST_CASE("two threads inside one communicator get an error") {

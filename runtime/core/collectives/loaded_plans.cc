@@ -70,6 +70,7 @@ Executable* LoadedPlans::load(const PickedPlan& picked, const Need& need, const 
                             .zero_copy = need.zero_copy && plan_of(picked).stages,
                             .in_turn = true,
                             .plan_file = picked.file,
+                            .keeps_order = false,  // the provider has seen to what calls ask
                             .call = call,
                             .calls_ahead = ahead};
   auto executable = communicator_.load(picked.plan, options, diagnostics);

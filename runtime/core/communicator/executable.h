@@ -104,6 +104,8 @@ struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::
     stamp_words_ = words;
   }
 
+  bool rounds_on_the_way = false;  ///< Rounding::each_op, as far as it is proved
+
   // What load() makes.
   RankProgram program;  ///< patched for the last binding ...
   LoadedMemory memory;

@@ -80,7 +80,9 @@ bool PlanLoader::check_plan() {
   if (!digest) return false;
   hash_ = hex(*digest);
   if (*policy == ProofPolicy::require) {
-    if (!check_proof(plan, *digest, environment, diagnostics_)) return false;
+    const auto proof = check_proof(plan, *digest, environment, diagnostics_);
+    if (!proof) return false;
+    x_.rounds_on_the_way = proof->rounding == Rounding::each_op;
     scratch_in_call_ = x_.options.in_turn && keeps_scratch_in_call(plan, *digest);
     return true;
   }

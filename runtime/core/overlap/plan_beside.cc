@@ -39,7 +39,8 @@ bool PlanBeside::connect(Diagnostics& diagnostics) {
                                   {.max_bytes = message_bytes(job_.config),
                                    .dtype = message_dtype(job_.config),
                                    .zero_copy = true,
-                                   .in_order = true},
+                                   .in_order = true,
+                                   .keeps_order = false},
                                   diagnostics);
   if (executable_ == nullptr) return false;
   if (reached_ == nullptr) return true;
