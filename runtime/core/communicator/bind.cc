@@ -14,6 +14,24 @@ namespace {
 /// many bytes; blocks of the next call that wait longer take room from kernels of other streams.
 constexpr uint64_t kMaxEarlyBytes = uint64_t{16} << 20;
 
+/// An order is promised of what is rounded once, at the end.
+bool check_order(const Executable::State& x, const Call& call, Diagnostics& diagnostics) {
+  const SumOrder order = x.plan->contract.order;
+  const DtypeInfo& type = info(call.dtype);
+  const bool rounds = type.accumulate != call.dtype || call.accumulate != call.dtype;
+  const bool extremum = call.reduce == ReduceOp::min || call.reduce == ReduceOp::max;
+  if (!x.options.keeps_order || !x.rounds_on_the_way || !rounds || extremum ||
+      type.kind != DtypeKind::kFloat || serves(SumOrder::replicated, order)) {
+    return true;
+  }
+  return refuse(
+      diagnostics, "sum-order",
+      fmt::format("the plan promises 'order: {}' and rounds sums of '{}' on the way: take "
+                  "a type that is added up in itself, such as f32, or a plan that adds "
+                  "up in one op",
+                  name(order), type.name));
+}
+
 }  // namespace
 
 bool Binder::check_size() {
@@ -107,23 +125,6 @@ bool Binder::check_pointers() {
   return true;
 }
 
-/// An order is promised of what is rounded once, at the end.
-bool Binder::check_order() {
-  const DtypeInfo& type = info(call_.dtype);
-  const bool rounds = type.accumulate != call_.dtype || call_.accumulate != call_.dtype;
-  const bool extremum = call_.reduce == ReduceOp::min || call_.reduce == ReduceOp::max;
-  if (!x_.options.keeps_order || !x_.rounds_on_the_way || !rounds || extremum ||
-      type.kind != DtypeKind::kFloat || serves(SumOrder::replicated, contract_.order)) {
-    return true;
-  }
-  return refuse(
-      diagnostics_, "sum-order",
-      fmt::format("the plan promises 'order: {}' and rounds sums of '{}' on the way: take "
-                  "a type that is added up in itself, such as f32, or a plan that adds "
-                  "up in one op",
-                  name(contract_.order), type.name));
-}
-
 void Binder::describe() {
   facts_.plan = x_.plan->name;
   CallRecord& record = facts_.record;
@@ -138,8 +139,9 @@ void Binder::describe() {
 
 bool Binder::prepare() {
   if (x_.group->failure->report(diagnostics_) != nullptr) return false;
-  if (!check_size() || !check_call(*x_.plan, x_.use, call_, diagnostics_) || !check_order() ||
-      !check_pointers() || !place_externals() || !place_flags()) {
+  if (!check_size() || !check_call(*x_.plan, x_.use, call_, diagnostics_) ||
+      !check_order(x_, call_, diagnostics_) || !check_pointers() || !place_externals() ||
+      !place_flags()) {
     return false;
   }
   if (x_.use.sentinel && info(asked_.dtype).bytes != x_.element) {

@@ -44,7 +44,6 @@ class Binder {
   bool patch();
   bool check_size();
   bool empty() const;
-  bool check_order();
   bool check_pointers();
   bool place_externals();
   bool place_flags();
