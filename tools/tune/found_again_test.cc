@@ -103,8 +103,6 @@ class EndedTimer final : public CallTimer {
   bool ended_ = false;
 };
 
-constexpr Limits kLimits{.max_blocks = 132};
-
 /// Compiled and predicted once for all cases.
 Plans& plans_of(uint32_t ranks) {
   static std::map<uint32_t, Plans> plans;

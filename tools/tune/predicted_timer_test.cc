@@ -17,7 +17,7 @@ std::optional<CallTime> time_on(const char* machine_name, uint32_t ranks, uint64
                                 Diagnostics& diagnostics) {
   Machine machine = find_machine(machine_name, diagnostics).value();
   const LibraryCall call{.kind = CollectiveKind::allreduce, .ranks = 8, .bytes = bytes};
-  Plans plans(program_of_library, machine, {.max_blocks = 132});
+  Plans plans(program_of_library, machine, kLimits);
   const auto program = plans.of(push(), call).program;
   REQUIRE(program != nullptr);
   cost::resize(machine, ranks);

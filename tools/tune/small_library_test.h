@@ -8,6 +8,7 @@
 
 #include "plans/format/embedded_library.h"
 #include "plans/format/library_table.h"
+#include "tools/tune/candidate.h"
 
 namespace mscclc::tune {
 
@@ -30,6 +31,8 @@ inline const LibraryTable& whole_library() {
   }();
   return kTable;
 }
+
+inline constexpr Limits kLimits{.max_blocks = 132};
 
 inline LibraryCall two_ranks(uint64_t bytes) {
   return {.kind = CollectiveKind::allreduce, .ranks = 2, .bytes = bytes};

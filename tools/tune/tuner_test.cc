@@ -86,7 +86,6 @@ class Fixture {
   std::vector<uint64_t> seen;
 
  private:
-  static constexpr Limits kLimits{.max_blocks = 132};
   const std::string path_;
 };
 

@@ -28,14 +28,14 @@ void Results::check(uint32_t rank, uint32_t call) {
   check_inputs(rank, call);
 }
 
-/// What an output chunk must hold. Ranks that share their promises ask for the same again and
-/// again.
 /// Is this one input of several ranks', which those who get it should have with the same bits? Sums
 /// have no -0.0 anyway.
 bool Results::moves_alike(const Contract& contract, const Promised& promised) {
   return contract.ranks > 1 && promised.added == nullptr;
 }
 
+/// What an output chunk must hold. Ranks that share their promises ask for the same again and
+/// again.
 const Results::Promised& Results::promised(uint32_t rank, uint32_t chunk, uint32_t call) {
   const bool shared = calls_.part(rank, call).contract().uniform() && !system_.joint() && !then_;
   if (!shared) return unshared_ = promise(rank, chunk, call);
@@ -180,8 +180,8 @@ void Results::check_outputs(uint32_t rank, uint32_t call) {
     const bool exact = then_ || moves_alike(contract, wanted);
     const bool kept = !exact || premise(Premise::results_keep_minus_zero, !found.plus_zero);
     const bool must_keep = then_ || contract.order != SumOrder::any;
-    const bool keeps = kept || !must_keep;
-    if (!premise(Premise::results_are_promised, keeps && found.same_contributions(wanted.symbol))) {
+    if (!premise(Premise::results_are_promised,
+                 (kept || !must_keep) && found.same_contributions(wanted.symbol))) {
       report_wrong({rank, output, c}, call, wanted, exact && must_keep);
       continue;
     }
@@ -230,15 +230,18 @@ Finding Results::wrong(const ChunkName& name, uint32_t call, uint64_t chunk, con
   const Event writer = last_store(history_, chunk, piece.extent);
   Difference found;
   if (const ValueTrace* const trace = contents_.trace()) {
-    const Applying made{then_ ? then_->function : 0, then_ ? then_->output : 0, wanted.arguments};
-    found = then_ ? applied_difference(system_, calls_, name, call, *trace, piece.symbol, made)
-                  : difference(system_, calls_, name, call, trace->content(piece.symbol),
-                               writer.op != kNone);
-    if (!then_ && piece.symbol.plus_zero && piece.symbol.same_contributions(wanted.symbol)) {
-      found = {};
+    const bool other_zero =
+        piece.symbol.plus_zero && piece.symbol.same_contributions(wanted.symbol);
+    if (then_) {
+      const Applying made{then_->function, then_->output, wanted.arguments};
+      found = applied_difference(system_, calls_, name, call, *trace, piece.symbol, made);
+    } else if (other_zero) {
       found.add(Difference::kOther,
                 "it went through sentinel packets, which have no -0.0, so ranks may have other "
                 "bits: take another format, or promise 'order: any'");
+    } else {
+      found =
+          difference(system_, calls_, name, call, trace->content(piece.symbol), writer.op != kNone);
     }
   }
   Finding finding{};
