@@ -2,6 +2,7 @@
 // blocks have fewer then, which the cost model counts with.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "ir/ops/ops.h"
@@ -12,9 +13,20 @@ namespace mscclc::device {
 /// every plan.
 inline constexpr uint32_t kFewThreads = 512;
 
+/// Of those that hold fewer.
+inline constexpr uint32_t kManyThreads = 1024;
+
 /// Of a fast kernel for plans of this format.
 constexpr uint32_t threads_for(PacketFormat format) {
-  return format == PacketFormat::none ? 1024 : kFewThreads;
+  return format == PacketFormat::none ? kManyThreads : kFewThreads;
+}
+
+/// Of the compiled kernel of a plan for so many ranks that applies row functions; `without`: if it
+/// did not. All threads of a block share a row, and two vectors of 16 bytes a thread take far
+/// longer than one; but sums of more than four sources in packets spill where there are many
+/// threads (nvcc 13.0).
+constexpr uint32_t row_threads(size_t ranks, uint32_t without) {
+  return ranks <= 4 ? kManyThreads : without;
 }
 
 }  // namespace mscclc::device

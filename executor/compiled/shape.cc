@@ -9,6 +9,7 @@
 #include <span>
 
 #include "executor/compiled/fused_rows.h"
+#include "executor/kernel_threads.h"
 #include "executor/lower.h"
 #include "executor/rows/externals.h"
 #include "ir/base/fnv.h"
@@ -291,7 +292,8 @@ std::optional<CompiledShape> CompiledShape::of(const Program& program, uint32_t 
   CompiledShape shape;
   shape.code_of_.resize(program.ranks[rank].blocks);
   auto added = shape.add_blocks(programs);
-  const uint32_t most = shape.format_ == PacketFormat::none ? 1024 : 512;
+  uint32_t most = device::threads_for(shape.format_);
+  if (shape.has_rows_) most = device::row_threads(program.ranks.size(), most);
   const uint32_t warps = std::max(1u, (program.launch.threads + 31) / 32);
   shape.threads_ = std::min(most, 32 * warps);
   if (added) added = shape.check_rows(program);

@@ -43,8 +43,11 @@ uint64_t threads_of_blocks(const Program& program, const RankProgram& lowered) {
     return op.format != PacketFormat::none || (op.flags & device::kTree) != 0 ||
            device::adds_exactly(op);
   });
-  const uint64_t most = few ? device::kFewThreads : device::threads_for(PacketFormat::none);
-  return std::min<uint64_t>(program.launch.threads, most);
+  const bool rows = std::ranges::any_of(
+      lowered.ops, [](const DeviceOp& op) { return op.kind == device::StepKind::apply; });
+  uint32_t most = few ? device::kFewThreads : device::kManyThreads;
+  if (rows) most = device::row_threads(program.ranks.size(), most);
+  return std::min(program.launch.threads, most);
 }
 
 /// How often threads that read or write a round of packets do more than one load or store each:

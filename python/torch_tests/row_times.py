@@ -15,12 +15,13 @@ plain, plain+norm   our AllReduce by name alone; and then one kernel that torch.
 nccl, A1            NCCL's alone; and then that kernel
 A2, A3              one_shot_all_reduce_out and two_shot_all_reduce_ of torch's symmetric memory, then a kernel of Triton
 A4                  all of it by a kernel of Triton, one shot
+A5                  FlashInfer's fused kernel (backend trtllm), one shot or two as it chooses, where it is installed
 
 Each is captured --calls times in a CUDA graph. `us` has µs a call back to back, and between kernels, which write
 its input: with them less what they take alone. The ranks are aligned on the GPUs before a graph begins; the slower
 rank's time, the median of the rounds. Prints a line of JSON for each number of tokens; `over_plain` is what the best of
 allreduce_norm and the program takes more than plain, `to_best` its time between kernels to the best of plain+norm and A1
-to A4's. What cannot run is in `failed`, with the reason. All results are compared first: with two ranks the
+to A5's. What cannot run is in `failed`, with the reason. All results are compared first: with two ranks the
 residual stream bit for bit.
 REQUIRES: as many GPUs as ranks, in one node; libnvrtc or nvcc; MSCCLC_KERNELS=now.
 `--device cpu` tries ours and the comparison on the host; its times say nothing.
@@ -42,10 +43,11 @@ import torch.multiprocessing as mp
 import mscclc
 
 EPS = 1e-5
+_KEPT = []  # workspaces: to let go of one takes all ranks
 SCALE = 0.05  # of e4m3, where it is given
 BY_NAME = ("allreduce_norm", "allreduce_norm_sharded", "allreduce_norm_quantize", "allreduce_norm_quantize_token",
            "allreduce_norm_quantize_token_sharded")  # fmt: skip
-THEIRS = ("plain+norm", "A1", "A2", "A3", "A4")
+THEIRS = ("plain+norm", "A1", "A2", "A3", "A4", "A5")
 
 
 def add_rmsnorm(x, residual, weight):
@@ -156,11 +158,11 @@ class Shape:
             sum_up()
             made[:] = norm(sum)
 
-        def check():
-            _near(made[0], self.stream, "residual")
-            _near(made[1], self.norm, "norm")
+        return Contender(call, input, lambda: self.check_both(*made))
 
-        return Contender(call, input, check)
+    def check_both(self, stream, norm):
+        _near(stream, self.stream, "residual")
+        _near(norm, self.norm, "norm")
 
     def by_inductor(self, sum):
         if not hasattr(self, "_kernel"):
@@ -218,11 +220,27 @@ class Shape:
                 EPS, WORLD=self.ranks.size, BLOCK=self.block, num_warps=8,
             )  # fmt: skip
 
-        def check():
-            _near(stream, self.stream, "residual")
-            _near(norm, self.norm, "norm")
+        return Contender(call, x, lambda: self.check_both(stream, norm))
 
-        return Contender(call, x, check)
+    def a5(self):
+        from flashinfer import comm
+
+        workspace = comm.create_allreduce_fusion_workspace(
+            backend="trtllm", world_size=self.ranks.size, rank=self.ranks.rank, max_token_num=self.tokens,
+            hidden_dim=self.hidden, dtype=torch.bfloat16, group=self.group,
+        )  # fmt: skip
+        _KEPT.append(workspace)
+        x = self.part.clone()
+        stream, norm = torch.empty_like(x), torch.empty_like(x)
+
+        def call():
+            comm.allreduce_fusion(
+                x, workspace, comm.AllReduceFusionPattern.kARResidualRMSNorm, launch_with_pdl=True,
+                residual_in=self.residual, residual_out=stream, norm_out=norm, rms_gamma=self.weight, rms_eps=EPS,
+                fp32_acc=True,
+            )  # fmt: skip
+
+        return Contender(call, x, lambda: self.check_both(stream, norm))
 
 
 class Ranks:
@@ -294,7 +312,7 @@ def contenders_of(shape, loaded):
     found["plain"] = shape.plain
     if shape.device.type == "cuda":
         found.update({"plain+norm": shape.plain_then, "nccl": shape.nccl, "A1": shape.a1, "A2": shape.a2,
-                      "A3": shape.a3, "A4": shape.a4})  # fmt: skip
+                      "A3": shape.a3, "A4": shape.a4, "A5": shape.a5})  # fmt: skip
     return found
 
 

@@ -1,6 +1,7 @@
 // Which plans with row functions have compiled kernels, and of which types.
 #include <catch2/catch.hpp>
 #include <string>
+#include <utility>
 
 #include "executor/compiled/emit.h"
 #include "executor/compiled/shape.h"
@@ -23,17 +24,27 @@ std::optional<CompiledShape> norm_shape(const std::string& columns, const std::s
 
 TEST_CASE("rows that a block's threads can hold have kernels") {
   std::string said;
-  const auto most = norm_shape("32768", "", said);
+  const auto most = norm_shape("65536", "", said);
   REQUIRE(most);
   CHECK(most->has_rows());
-  CHECK(most->threads() == 512);
+  CHECK(most->threads() == 1024);
   CHECK(most->arithmetic(Dtype::bf16) == "bf16");
-  CHECK(!norm_shape("32784", "", said));
+  CHECK(!norm_shape("65552", "", said));
   CHECK(said ==
-        "rank 0 of 'allreduce_norm' cannot be a kernel of its own: its rows have 32784 columns, "
-        "and blocks of 512 threads take 32768 at most");
+        "rank 0 of 'allreduce_norm' cannot be a kernel of its own: its rows have 65552 columns, "
+        "and blocks of 1024 threads take 65536 at most");
   CHECK(norm_shape("2048", "launch threads: 32\n", said));
   CHECK(!norm_shape("4096", "launch threads: 32\n", said));
+}
+
+TEST_CASE("blocks that share rows have more threads than others with packets, of few ranks") {
+  for (const auto& [ranks, threads] : {std::pair{2, 1024u}, {4, 1024u}, {5, 512u}}) {
+    Diagnostics diagnostics;
+    const auto program = row_plan("allreduce_norm", {{"N", "8192"}, {"R", std::to_string(ranks)}});
+    const auto shape = CompiledShape::of(program, 0, diagnostics);
+    REQUIRE(shape);
+    CHECK(shape->threads() == threads);
+  }
 }
 
 TEST_CASE("plans of other functions or columns have other kernels") {

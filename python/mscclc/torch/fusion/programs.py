@@ -22,7 +22,7 @@ _KIND_OF = {
 
 _ONE = """\
   let others = 0..R except r, after = r + 1 .. R
-  buffer inbox[others, B] packets: LL16, copies: 2
+  buffer inbox[others, B] packets: F, copies: 2
   buffer sum[B]
   channel ch[p in others] = memory(p)
   tb b in 0..B {{
@@ -30,6 +30,7 @@ _ONE = """\
     reduce_packets sum[b] <- inbox[p, b] for p in 0..r, input[b], inbox[p, b] for p in after
     {apply}
   }}"""
+_FORMAT = {"F": "LL16"}  # of the packets of _ONE, where the table says none
 _SCATTERED = """\
   let others = [(r + i) % R for i in 1..R], after = r + 1 .. R
   buffer inbox[others, B] packets: LL16, copies: 2
@@ -137,12 +138,13 @@ def externals(function: Function) -> Tuple[List[str], List[str]]:
 def program(range: Range, function: Function) -> str:
     """A program in the language. The function has an output."""
     steps = _STEPS[range.kind]
+    params = {**_FORMAT, **range.params} if range.kind == "one_shot" else range.params
     results = [_place(f"o{i}", one.kind, steps, i == function.main) for i, one in enumerate(function.results)]
     given = [_place(f"a{i}", one.kind, steps) for i, one in enumerate(function.parameters)]
     apply = f"apply fused {', '.join(results)} <- {', '.join([f'sum[{steps.index}]', *given])}"
     return "\n".join([
         f"program    fused_{range.kind}",
-        "param      " + ", ".join(f"{name} = {value}" for name, value in range.params.items()),
+        "param      " + ", ".join(f"{name} = {value}" for name, value in params.items()),
         function.text("fused"),
         *_declared(function),
         f"collective {steps.collective}(ranks: R, chunks: {steps.chunks}, columns: N, then: fused, order: {_ORDER})",

@@ -1,0 +1,225 @@
+"""A token of a tensor-parallel decoder in a CUDA graph, with each way to do its all-reduces, residuals and norms.
+
+    python3 python/torch_tests/row_steps.py [--ranks 2] [--models 8B 70B] [--batches 1 8 64] [--layers 16]
+        [--rounds 7] [--ways fused plain …]
+
+A layer is four products of bf16 (qkv, of which a part stands for what attention gives; o; gate and up; down), and two
+sums of all ranks, each with residual and RMSNorm:
+
+fused        one call: the plan that the library picks for such rows (docs/fusion.md)
+plain        our all-reduce, then one kernel that torch.compile makes
+nccl         NCCL's, then that kernel
+flashinfer   its fused kernel (backend trtllm), where FlashInfer is installed
+
+All have the same weights. `us` has µs a token, the median of the rounds, in each of which the ways take turns, of the
+slower rank; `to` their ratio to fused's. The last norm of each way is compared with fused's. A way that fails has its
+error in `failed`.
+REQUIRES: as many GPUs as ranks, in one node; libnvrtc or nvcc; MSCCLC_KERNELS=now.
+`--device cpu` tries fused and plain on the host; its times say nothing.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from row_times import EPS, Ranks, add_rmsnorm, graph_of, timed
+
+import mscclc
+
+# Of all ranks: hidden, and the width of qkv, and of gate, which is that of up.
+_MODELS = {"8B": (4096, 6144, 14336), "70B": (8192, 10240, 28672), "tiny": (64, 128, 128)}
+_KEPT = []  # workspaces: to let go of one takes all ranks
+
+
+class Layers:
+    """Weights of a rank, and its buffers for so many sequences."""
+
+    def __init__(self, ranks, model, layers):
+        self.hidden, qkv, gate = _MODELS[model]
+        part = ranks.size
+        generator = torch.Generator(ranks.device).manual_seed(ranks.rank)
+
+        def weight(depth, columns):
+            made = torch.empty(depth, columns, dtype=torch.bfloat16, device=ranks.device)
+            return made.normal_(0, depth**-0.5, generator=generator)
+
+        self.layers = [
+            (weight(self.hidden, qkv // part), weight(self.hidden // part, self.hidden),
+             weight(self.hidden, 2 * gate // part), weight(gate // part, self.hidden))
+            for _ in range(layers)
+        ]  # fmt: skip
+        self.own, self.gate = self.hidden // part, gate // part
+        self.norm_weight = torch.ones(self.hidden, dtype=torch.bfloat16, device=ranks.device)
+
+    def step(self, x, sum_norm):
+        """The last norm. `sum_norm(partial, residual)`: the norm, and the residual stream after it."""
+        norm, residual = x, x.clone()
+        for qkv, o, gate_up, down in self.layers:
+            attention = torch.mm(norm, qkv)[:, : self.own]
+            norm, residual = sum_norm(torch.mm(attention, o), residual)
+            both = torch.mm(norm, gate_up)
+            inner = torch.nn.functional.silu(both[:, : self.gate]) * both[:, self.gate :]
+            norm, residual = sum_norm(torch.mm(inner, down), residual)
+        return norm
+
+
+class Ways:
+    """Each way to add up, as `sum_norm` of Layers.step()."""
+
+    def __init__(self, ranks, comm, group, layers, batch):
+        self.ranks, self.comm, self.group, self.layers, self.batch = ranks, comm, group, layers, batch
+
+    def stream(self):
+        return torch.cuda.current_stream().cuda_stream if self.ranks.device.type == "cuda" else None
+
+    def wait(self):
+        """The host's calls are queued, and torch does not know the queue."""
+        if self.ranks.device.type == "cpu":
+            self.comm.synchronize()
+
+    def fused(self):
+        hidden, batch = self.layers.hidden, self.batch
+        plan = mscclc.row_plan("allreduce_norm", ranks=self.ranks.size, columns=hidden, rows=batch, dtype="bf16")
+        loaded = self.comm.load(plan.to_json(), batch * hidden * 2, "bf16")
+
+        def sum_norm(partial, residual):
+            norm = torch.empty_like(partial)
+            outside = {"residual": residual, "weight": self.layers.norm_weight, "eps": EPS}
+            loaded.run(partial, norm, stream=self.stream(), dtype="bf16", externals=outside)
+            self.wait()
+            return norm, residual
+
+        return sum_norm
+
+    def _then(self, add_up):
+        kernel = torch.compile(add_rmsnorm, dynamic=False) if self.ranks.device.type == "cuda" else add_rmsnorm
+
+        def sum_norm(partial, residual):
+            stream, norm = kernel(add_up(partial), residual, self.layers.norm_weight)
+            return norm, stream
+
+        return sum_norm
+
+    def plain(self):
+        def add_up(partial):
+            out = torch.empty_like(partial)
+            self.comm.allreduce(partial, out, stream=self.stream(), dtype="bf16")
+            self.wait()
+            return out
+
+        return self._then(add_up)
+
+    def nccl(self):
+        def add_up(partial):
+            dist.all_reduce(partial, group=self.group)
+            return partial
+
+        return self._then(add_up)
+
+    def flashinfer(self):
+        from flashinfer import comm
+
+        workspace = comm.create_allreduce_fusion_workspace(
+            backend="trtllm", world_size=self.ranks.size, rank=self.ranks.rank, max_token_num=self.batch,
+            hidden_dim=self.layers.hidden, dtype=torch.bfloat16, group=self.group,
+        )  # fmt: skip
+        _KEPT.append(workspace)
+
+        def sum_norm(partial, residual):
+            norm = torch.empty_like(partial)
+            comm.allreduce_fusion(
+                partial, workspace, comm.AllReduceFusionPattern.kARResidualRMSNorm, launch_with_pdl=True,
+                residual_in=residual, residual_out=residual, norm_out=norm, rms_gamma=self.layers.norm_weight,
+                rms_eps=EPS, fp32_acc=True,
+            )  # fmt: skip
+            return norm, residual
+
+        return sum_norm
+
+
+def measured(ranks, ways, x, given, align):
+    """µs a token of each way, and why others have none."""
+    names = ("fused", "plain", "nccl", "flashinfer") if ranks.device.type == "cuda" else ("fused", "plain")
+    replays, failed, first = {}, {}, None
+    for name in names:
+        if given.ways and name not in given.ways:
+            continue
+
+        def tried(name=name):
+            sum_norm, result = getattr(ways, name)(), []
+            step = lambda: result.__setitem__(slice(None), [ways.layers.step(x, sum_norm)])  # noqa: E731
+            for _ in range(2):
+                step()
+            ranks.synchronize(ways.comm)
+            return graph_of(ranks, step, 1), result[0].float()
+
+        made, why = ranks.attempt(tried)
+        if why:
+            failed[name] = why
+            continue
+        first = made[1] if first is None else first
+        apart = (made[1] - first).abs().max().item()
+        if not apart <= 0.1 * first.abs().max().item():
+            failed[name] = f"results are {apart} apart"
+            continue
+        replays[name] = made[0]
+    times = {name: [] for name in replays}
+    for turn in range(given.rounds + 1):
+        for name in list(replays)[:: 1 if turn % 2 == 0 else -1]:  # none is always the first
+            one = timed(ranks, ways.comm, replays[name], align, 1)
+            if turn > 0:
+                times[name].append(one)
+    return {name: round(statistics.median(rounds), 1) for name, rounds in times.items()}, failed
+
+
+def rank_main(rank, given, meeting):
+    ranks = Ranks(rank, given)
+    if given.device == "cuda":
+        torch.cuda.set_device(rank)
+    torch._dynamo.config.recompile_limit = 1000  # a kernel for each shape
+    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=given.ranks)
+    group = dist.new_group(backend="nccl") if given.device == "cuda" else None
+    ids = [mscclc.unique_id() if rank == 0 else None]
+    dist.broadcast_object_list(ids)
+    comm = mscclc.Communicator(given.ranks, ids[0], rank, device=rank if given.device == "cuda" else None)
+    small = torch.zeros(64, dtype=torch.bfloat16, device=ranks.device)
+    align = lambda: comm.allreduce(small, stream=torch.cuda.current_stream().cuda_stream, dtype="bf16")  # noqa: E731
+    for model in given.models:
+        layers = Layers(ranks, model, given.layers)
+        for batch in given.batches:
+            x = torch.randn(batch, layers.hidden, generator=torch.Generator().manual_seed(batch))
+            ways = Ways(ranks, comm, group, layers, batch)
+            us, failed = measured(ranks, ways, x.to(torch.bfloat16).to(ranks.device), given, align)
+            if rank == 0:
+                to = {name: round(us["fused"] / one, 3) for name, one in us.items()} if "fused" in us else {}
+                line = {"model": model, "layers": given.layers, "batch": batch, "ranks": ranks.size, "us": us,
+                        "to": to, "failed": failed}  # fmt: skip
+                print(json.dumps(line), flush=True)
+        del layers, ways
+    dist.barrier()
+    sys.stdout.flush()
+    os._exit(0)  # graphs and symmetric memory take long to let go of
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--models", choices=list(_MODELS), nargs="+", default=["8B", "70B"])
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 64])
+    parser.add_argument("--layers", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--ways", nargs="+", help="these alone (all)")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        mp.spawn(rank_main, (given, os.path.join(folder, "meeting")), nprocs=given.ranks)
+
+
+if __name__ == "__main__":
+    main()
