@@ -265,6 +265,22 @@ class Suites(unittest.TestCase):
                 self.assertGreater(one["us"][name]["eager"], 0, name)
                 self.assertIn(name, done.stdout)
 
+    def test_row_times(self):
+        """A call of rows, and a token of a decoder: what fails, or has other results, is named."""
+        def lines(name, *options):
+            command = [os.path.join(HERE, name), "--device", "cpu", "--rounds", "1", *options]
+            with tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run([sys.executable, "-B", *command], timeout=PATIENCE, stdout=subprocess.PIPE,
+                                      text=True, env=installed_in(folder))  # fmt: skip
+            self.assertEqual(done.returncode, 0, done.stdout)
+            return [json.loads(line) for line in done.stdout.splitlines() if '"us"' in line]
+
+        found = lines("row_times.py", "--hidden", "64", "--tokens", "3", "--calls", "2")
+        found += lines("row_steps.py", "--models", "tiny", "--batches", "3", "--layers", "2")
+        self.assertEqual([one["failed"] for one in found], [{}, {}])
+        self.assertIn("allreduce_norm", found[0]["us"])
+        self.assertEqual(list(found[1]["us"]), ["fused", "plain"])
+
     def test_overlap_cost(self):
         """Each op has its row, of numbers that say nothing here."""
         with tempfile.TemporaryDirectory() as folder:

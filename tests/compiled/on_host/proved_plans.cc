@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/base/sanitized.h"
 #include "ir/print/print.h"
 #include "passes/prove/prove.h"
 #include "tests/compiled/on_host/plans.h"
@@ -11,7 +12,7 @@
 namespace mscclc {
 namespace {
 
-constexpr size_t kTiny = 120, kRandom = 880;
+constexpr size_t kTiny = testing::if_sanitized(30, 120), kRandom = testing::if_sanitized(220, 880);
 constexpr uint64_t kSeed = 5;
 
 /// Types of sums that kernels have, in turn; sentinels are of floats alone.

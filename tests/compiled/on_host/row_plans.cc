@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/base/sanitized.h"
 #include "tests/compiled/on_host/plans.h"
 
 namespace mscclc {
@@ -90,7 +91,12 @@ std::vector<KernelPlan> fused_row_plans() {
                    std::make_shared<const Program>(testing::row_plan_of(kLinesElsewhere, {})),
                    {Dtype::bf16},
                    {6, 3}});
-  return plans;
+  if (!testing::kSanitized) return plans;
+  // Each program with one number of ranks, and so other columns than the next one's: compiling the
+  // others takes minutes.
+  std::vector<KernelPlan> some;
+  for (size_t p = 1; p < plans.size(); p += 6) some.push_back(std::move(plans[p]));
+  return some;
 }
 
 }  // namespace mscclc
