@@ -33,6 +33,8 @@ def buffer_of(data: Any, device: int, writable: bool) -> Buffer:
     `device` is the communicator's. UsageError: there is none, it is not contiguous, it may not be
     written, or it is of another device.
     """
+    if isinstance(data, Buffer):
+        return data
     has_dlpack = hasattr(data, "__dlpack__") and hasattr(data, "__dlpack_device__")
     if getattr(data, "__cuda_array_interface__", None) is not None:
         found = _of_cuda_array(data, device, writable)

@@ -4,16 +4,22 @@
     torch.ops.mscclc.run_plan_(input, output, "mine")                    # on the current stream
 """
 
-from typing import Any, Dict, Optional, Tuple, Union
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 import torch
 import torch.distributed as dist
 
+from ..buffers import Buffer
 from ..communicator import Communicator, LoadedPlan, unique_id
 from ..errors import UsageError
 from ..row_plans import RowPlans
 from . import orders
 
+_NAMES = {
+    torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16",
+    torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2", torch.uint8: "u8", torch.int8: "i8",
+    torch.int32: "i32", torch.int64: "i64",
+}  # fmt: skip
 _Loaded = Tuple[Communicator, Union[LoadedPlan, RowPlans], torch.device]
 _loaded: Dict[str, _Loaded] = {}
 
@@ -75,23 +81,39 @@ def _plan(name):
     return _loaded[name]
 
 
+def memory_of(tensor: torch.Tensor) -> Buffer:
+    """Where a tensor lies. The interfaces that tensors share with arrays of others say the same, in ten times the
+    time. UsageError: it has gaps."""
+    if not tensor.is_contiguous():
+        raise UsageError("the buffer is not contiguous")
+    bytes = tensor.numel() * tensor.element_size()
+    return Buffer(tensor.data_ptr() if bytes else None, bytes, _NAMES.get(tensor.dtype, str(tensor.dtype)), tensor)
+
+
 def run_on_stream(
-    loaded: _Loaded, input: Any, output: Any, others: Any = (), **more: Any
-) -> None:
-    """Runs a plan on the current stream; `others` are tensors that `more` has for it."""
+    loaded: _Loaded, input: torch.Tensor, output: torch.Tensor, others: Sequence[torch.Tensor] = (),
+    externals: Optional[Dict[str, Any]] = None, **more: Any,
+) -> None:  # fmt: skip
+    """Runs a plan on the current stream; `others` are tensors that `more` or `externals` have for it."""
     comm, plan, device = loaded
     if isinstance(plan, RowPlans):
         plan.check_order(orders.of_calls)
     for tensor in (input, output, *others):
         if tensor.device != device:
             raise UsageError(f"the plan is of {device}, and a tensor of {tensor.device}")
-    if device.type == "cpu":
-        plan.run(input.detach(), output.detach(), **more).wait()
-        return
-    stream = torch.cuda.current_stream(device)
-    plan.run(input.detach(), output.detach(), stream=stream.cuda_stream, **more)
+    if externals is not None:
+        more["externals"] = {
+            name: memory_of(one) if isinstance(one, torch.Tensor) else one for name, one in externals.items()
+        }
+    stream = None if device.type == "cpu" else torch.cuda.current_stream(device)
+    if stream is not None:
+        more["stream"] = stream.cuda_stream
+    work = plan.run(memory_of(input), memory_of(output), **more)
+    if stream is None:
+        return work.wait()
     for tensor in (input, output, *others):
         tensor.record_stream(stream)
+    del work
     comm._unfinished.clear()  # torch keeps the memory as long as its stream needs it
 
 

@@ -49,16 +49,16 @@ TEST_CASE("fused rows: any two of program and type and ranks and columns are amo
 }
 
 TEST_CASE("fused rows: the simulator's bits") {
-  run_fused({.rounds = 1, .all_sizes = true}, testing::amount<size_t>(3, 4, 1));
+  run_fused({.rounds = 1, .all_sizes = true}, testing::amount<size_t>(6, 4, 1));
 }
 
 TEST_CASE("fused rows: the simulator's bits whatever runs first") {
-  run_fused({.seeds = {1}, .rounds = 2}, testing::amount<size_t>(6, 18, 6));
+  run_fused({.seeds = {1}, .rounds = 2}, testing::amount<size_t>(12, 18, 6));
 }
 
 TEST_CASE("fused rows: kernels that begin early") {
   run_fused({.options = {.calls = 3, .early = true, .frees_next = 2}, .seeds = {2}, .rounds = 1},
-            testing::amount<size_t>(8, 24, 8));
+            testing::amount<size_t>(16, 24, 8));
 }
 
 TEST_CASE("fused rows: a rank that does not come is reported") {
