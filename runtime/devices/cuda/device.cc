@@ -357,11 +357,8 @@ bool CudaDevice::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
 
 bool CudaDevice::drain(Diagnostics& diagnostics) {
   const CurrentContext current(*context_);
-  const OutsideCapture outside(context_->driver());
   return current.is_set(diagnostics) &&
-         context_->ok(
-             context_->driver().CtxSynchronize(),
-             [&] { return "run what was launched on " + name(); }, diagnostics);
+         context_->wait_for_all("run what was launched on " + name(), diagnostics);
 }
 
 bool CudaDevice::mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,

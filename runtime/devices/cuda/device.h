@@ -119,6 +119,7 @@ class CudaDevice final : public Device {
               Diagnostics& diagnostics) override;
   GemmStreams* gemms() override { return &gemms_; }
   bool synchronize(StreamHandle stream, Diagnostics& diagnostics) override;
+  /// Fails while a stream of the GPU is captured: PrimaryContext::wait_for_all().
   bool drain(Diagnostics& diagnostics) override;
   bool record_event(void* event, StreamHandle stream, Diagnostics& diagnostics) override;
   bool mark(StreamHandle stream, std::unique_ptr<StreamMark>& mark,

@@ -323,6 +323,35 @@ TEST_CASE("cuda: captures of this thread, or of another, forbid the runtime noth
   }
 }
 
+TEST_CASE("cuda: what is launched cannot be waited for while a stream is captured") {
+  World world({.deferred = true});
+  {
+    const auto device = world.open(0, 0), other = world.open(0, 1);
+    Diagnostics diagnostics;
+    const StreamHandle stream = device->create_stream(diagnostics);
+    const StreamHandle captured = device->create_stream(diagnostics);
+    REQUIRE(device->launch(launch_of(1, 128, 132), stream, diagnostics));
+    world.fake.begin_capture(abi::kCaptureModeRelaxed, captured);
+    CHECK(other->drain(diagnostics));
+    CHECK(text_of(diagnostics) == "");
+    CHECK_FALSE(device->drain(diagnostics));
+    CHECK(text_of(diagnostics) ==
+          "cuda: cannot run what was launched on cuda:0 (Fake GPU): this process captures a "
+          "stream of cuda:0 in a CUDA graph, and the driver cannot wait for the GPU meanwhile\n"
+          "  that has broken the capture, which will end with an error\n"
+          "  outside of captures, make the first call of a communicator on each stream, and "
+          "destroy communicators\n");
+    CHECK(device->is_capturing(captured));
+    CHECK(world.fake.end_capture() == nullptr);
+    CHECK_FALSE(device->is_capturing(captured));
+    Diagnostics after;
+    CHECK(device->drain(after));
+    CHECK(world.fake.run_launches(stream) == 1);
+    for (const StreamHandle made : {stream, captured}) device->destroy_stream(made);
+  }
+  world.check_clean();
+}
+
 TEST_CASE("cuda: memory may outlive its device") {
   World world;
   std::unique_ptr<Memory> memory, pinned;

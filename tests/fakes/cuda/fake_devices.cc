@@ -131,6 +131,9 @@ abi::Result FakeDevices::DevicePrimaryCtxRelease(abi::Ordinal device) {
   }
   if (--found->second > 0) return abi::kSuccess;
   process().contexts.erase(found);
+  std::erase_if(process().streams, [&](const auto& entry) {
+    return entry.first == nullptr && entry.second.device == device;
+  });
   const std::string left = left_in_context(process(), device);
   return left.empty() ? abi::kSuccess
                       : misuse(fmt::format("ends the context of cuda:{} under {}", device, left),

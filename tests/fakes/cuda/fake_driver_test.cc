@@ -102,6 +102,27 @@ TEST_CASE("fake driver: a fabric handle keeps nothing alive, a descriptor does")
   CHECK(raw.noticed("whose allocation has ended"));
 }
 
+TEST_CASE("fake driver: what waits for a context breaks its captures, as with driver 580") {
+  Raw raw;
+  abi::Stream stream = nullptr;
+  REQUIRE(raw.driver.StreamCreateWithPriority(&stream, abi::kStreamNonBlocking, 0) ==
+          abi::kSuccess);
+  const auto status = [&] {
+    int status = -1;
+    CHECK(raw.driver.StreamIsCapturing(stream, &status) == abi::kSuccess);
+    return status;
+  };
+  raw.fake.begin_capture(abi::kCaptureModeRelaxed, stream);
+  CHECK(status() == abi::kCaptureStatusActive);
+  CHECK(raw.driver.CtxSynchronize() == abi::kStreamCaptureUnsupported);
+  CHECK(status() == abi::kCaptureStatusInvalidated);
+  CHECK(raw.fake.end_capture() == nullptr);
+  CHECK(status() == abi::kCaptureStatusNone);
+  CHECK(raw.driver.CtxSynchronize() == abi::kSuccess);
+  raw.fake.begin_capture(abi::kCaptureModeRelaxed, stream);
+  CHECK(raw.fake.end_capture() != nullptr);
+}
+
 TEST_CASE("fake driver: multicast") {
   Raw raw;
   const abi::MulticastProperties properties = {2, 262144, abi::kPosixFd, 0};

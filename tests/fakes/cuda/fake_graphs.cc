@@ -15,9 +15,38 @@ void FakeGraphs::begin_capture(int mode, void* stream) {
 }
 
 abi::Graph FakeGraphs::end_capture() {
-  const std::lock_guard lock(mutex());
-  const auto ended = process().captures.extract(std::this_thread::get_id());
-  return reinterpret_cast<abi::Graph>(static_cast<uintptr_t>(ended.mapped().id));
+  fake::Capture ended;
+  {
+    const std::lock_guard lock(mutex());
+    ended = process().captures.extract(std::this_thread::get_id()).mapped();
+  }
+  if (!ended.broken) return fake::graph_of(ended);
+  destroy_graph(fake::graph_of(ended));
+  return nullptr;
+}
+
+bool FakeGraphs::is_here(abi::Stream stream) {
+  const auto found = process().streams.find(stream);
+  return found != process().streams.end() && found->second.device == current_device();
+}
+
+bool FakeGraphs::break_captures() {
+  bool any = false;
+  for (auto& [thread, capture] : process().captures) {
+    const bool breaks = std::any_of(capture.ahead.begin(), capture.ahead.end(),
+                                    [&](const auto& captured) { return is_here(captured.first); });
+    capture.broken |= breaks;
+    any |= breaks;
+  }
+  return any;
+}
+
+bool FakeGraphs::is_unusable(abi::Stream stream) {
+  const auto waits = [&](const auto& entry) {
+    return entry.second.blocking && is_here(entry.first) && capture_of(entry.first) != nullptr;
+  };
+  const auto& streams = process().streams;
+  return stream == nullptr && std::any_of(streams.begin(), streams.end(), waits);
 }
 
 fake::Capture* FakeGraphs::capture_of(abi::Graph graph) {
@@ -170,19 +199,21 @@ abi::Result FakeGraphs::join_capture(abi::Stream stream, abi::Graph graph,
 }
 
 abi::Result FakeGraphs::StreamIsCapturing(abi::Stream stream, int* status) {
-  *status = abi::kCaptureStatusNone + (capture_of(stream) == nullptr ? 0 : 1);
-  return abi::kSuccess;
+  return StreamGetCaptureInfo(stream, status, nullptr, nullptr, nullptr, nullptr);
 }
 
 abi::Result FakeGraphs::StreamGetCaptureInfo(abi::Stream stream, int* status, uint64_t* id,
                                              abi::Graph* graph, const abi::GraphNode** nodes,
                                              size_t* count) {
   const Capture* const capture = capture_of(stream);
-  *status = abi::kCaptureStatusNone + (capture == nullptr ? 0 : 1);
+  if (is_unusable(stream)) return abi::kStreamCaptureImplicit;
+  *status = capture == nullptr ? abi::kCaptureStatusNone
+            : capture->broken  ? abi::kCaptureStatusInvalidated
+                               : abi::kCaptureStatusActive;
   if (graph != nullptr) *graph = nullptr;
-  if (capture == nullptr) return abi::kSuccess;
+  if (*status != abi::kCaptureStatusActive) return abi::kSuccess;
   if (graph != nullptr) *graph = fake::graph_of(*capture);
-  *id = capture->id;
+  if (id != nullptr) *id = capture->id;
   const std::vector<abi::GraphNode>& ahead = capture->ahead.at(stream);
   const bool plain = ahead.size() == 1 && nodes_.at(ahead[0]).kind == NodeEntry::record;
   if (options().lossy && !plain && nodes != nullptr) return abi::kLossyQuery;

@@ -15,6 +15,7 @@ class FakeGraphs : public virtual FakeCore {
   /// The calling thread captures a stream of its process in an abi::CaptureMode, until it ends
   /// that: what the mode forbids is refused meanwhile, and is a misuse.
   void begin_capture(int mode, void* stream = nullptr);
+  /// nullptr: something has broken it.
   abi::Graph end_capture();
   /// Another stream joins the capture of `from`, after what that has captured so far.
   void fork_capture(void* from, void* to);
@@ -54,6 +55,9 @@ class FakeGraphs : public virtual FakeCore {
   abi::GraphNode add_node(abi::Graph graph, NodeEntry entry);
   /// nullptr: it is in no capture.
   Capture* capture_of(abi::Stream stream);
+  /// As what waits for all of the current context: its captures will end without a graph, whatever
+  /// their modes. False: there is none.
+  bool break_captures();
   /// A stream waits for an event that a capture has recorded after `ends`, and is in it then.
   abi::Result join_capture(abi::Stream stream, abi::Graph graph,
                            const std::vector<abi::GraphNode>& ends);
@@ -65,6 +69,10 @@ class FakeGraphs : public virtual FakeCore {
 
   abi::Result add_event_node(abi::GraphNode* node, abi::Graph graph, NodeEntry entry);
   Capture* capture_of(abi::Graph graph);
+  /// Is this a stream of the current context that is there?
+  bool is_here(abi::Stream stream);
+  /// Is this stream 0, while a stream is captured that waits for it?
+  bool is_unusable(abi::Stream stream);
 
   std::map<abi::GraphNode, NodeEntry> nodes_;
   std::map<abi::UserObject, UserObjectEntry> user_objects_;

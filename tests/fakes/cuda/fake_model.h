@@ -91,6 +91,7 @@ struct StreamEntry {
   bool failed = false;                     ///< work has gone wrong: all waits say so
   uint32_t launches = 0;                   ///< that have begun
   uint32_t multiprocessors = 0;            ///< of its green context; 0: it has none
+  bool blocking = false;                   ///< it and stream 0 wait for each other
 };
 
 struct EventEntry {
@@ -105,6 +106,7 @@ struct Capture {
   int mode;
   uint64_t id;
   std::map<abi::Stream, std::vector<abi::GraphNode>> ahead;  ///< by stream that is in it
+  bool broken = false;                                       ///< it will end without a graph
 };
 
 /// The graph that a capture makes.

@@ -54,6 +54,19 @@ void* FakeStreams::create_green_stream(uint32_t multiprocessors) {
   return stream;
 }
 
+void* FakeStreams::create_blocking_stream() {
+  void* const stream = create_green_stream(0);
+  const std::lock_guard lock(mutex());
+  process().streams.at(static_cast<abi::Stream>(stream)).blocking = true;
+  return stream;
+}
+
+void FakeStreams::create_default_stream() {
+  const std::lock_guard lock(mutex());
+  process().streams[nullptr] = {
+      .device = current_device(), .id = new_number(), .priority = kLeastPriority, .work = {}};
+}
+
 // A green context is its stream here.
 abi::Result FakeStreams::StreamGetGreenCtx(abi::Stream stream, abi::GreenContext* context) {
   const auto found = process().streams.find(stream);
@@ -130,6 +143,7 @@ abi::Result FakeStreams::StreamSynchronize(abi::Stream stream) {
 
 abi::Result FakeStreams::CtxSynchronize() {
   if (current_device() < 0) return misuse("waits without a context", abi::kInvalidContext);
+  if (break_captures()) return abi::kStreamCaptureUnsupported;
   bool well = true;
   for (auto& [handle, stream] : process().streams) {
     if (stream.device == current_device()) well &= run(stream);

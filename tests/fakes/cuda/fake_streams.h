@@ -26,6 +26,10 @@ class FakeStreams : public virtual FakeDevices,
   int priority(void* stream);
   /// A stream of a green context with so many multiprocessors.
   void* create_green_stream(uint32_t multiprocessors);
+  /// A stream that waits for stream 0, and stream 0 for it: here only captures show that.
+  void* create_blocking_stream();
+  /// Stream 0 (nullptr) of the current context, with which it ends. There is none otherwise.
+  void create_default_stream();
   /// As if a stream had been destroyed, and another created that got its handle.
   void rename_stream(void* stream);
   /// Streams of the highest priority in the calling thread's process.

@@ -50,6 +50,8 @@ enum Result : int {
   kNotSupported = 801,
   kSystemNotReady = 802,
   kStreamCaptureUnsupported = 900,
+  kStreamCaptureInvalidated = 901,
+  kStreamCaptureImplicit = 906,
   kUnknown = 999,
 };
 
@@ -108,7 +110,8 @@ enum : unsigned { kHostPortable = 1, kHostDeviceMap = 2 };  ///< CU_MEMHOSTALLOC
 enum : unsigned { kStreamNonBlocking = 1 };
 enum : unsigned { kEventDisableTiming = 2 };
 enum : unsigned { kRecordExternal = 1 };  ///< CU_EVENT_RECORD_EXTERNAL: each replay records
-enum : int { kCaptureStatusNone = 0 };    ///< CUstreamCaptureStatus
+/// CUstreamCaptureStatus.
+enum : int { kCaptureStatusNone = 0, kCaptureStatusActive = 1, kCaptureStatusInvalidated = 2 };
 enum : unsigned {
   kNoDestructorSync = 1
 };  ///< CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, which must be given

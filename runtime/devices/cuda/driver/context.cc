@@ -60,6 +60,26 @@ bool PrimaryContext::read_attributes(Diagnostics& diagnostics) {
   return true;
 }
 
+// Asked about stream 0, the driver names captures of streams that wait for it, and breaks none. Of
+// those of other streams it says nothing before it is too late.
+bool PrimaryContext::wait_for_all(const std::string& attempt, Diagnostics& diagnostics) const {
+  const OutsideCapture outside(driver_);
+  int status = abi::kCaptureStatusNone;
+  abi::Result result = driver_.StreamIsCapturing(nullptr, &status);
+  const bool warned = result == abi::kStreamCaptureImplicit;
+  if (!warned) result = driver_.CtxSynchronize();
+  if (!warned && result != abi::kStreamCaptureUnsupported) return ok(result, attempt, diagnostics);
+  Diagnostic& d = diagnostics.error(
+      "cuda", {},
+      "cannot " + attempt + ": this process captures a stream of cuda:" + std::to_string(ordinal_) +
+          " in a CUDA graph, and the driver cannot wait for the GPU meanwhile");
+  if (!warned) d.notes.push_back({"that has broken the capture, which will end with an error"});
+  d.notes.push_back(
+      {"outside of captures, make the first call of a communicator on each stream, and destroy "
+       "communicators"});
+  return false;
+}
+
 // Tries twice: any call may report an error of earlier work, and destructors that free memory need
 // the context all the same.
 CurrentContext::CurrentContext(const PrimaryContext& context) : context_(context) {

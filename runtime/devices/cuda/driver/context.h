@@ -41,6 +41,10 @@ class PrimaryContext {
   [[nodiscard]] bool ok(abi::Result result, Attempt attempt, Diagnostics& diagnostics) const {
     return result == abi::kSuccess || succeeded(driver_, result, attempt(), diagnostics);
   }
+  /// Waits until all work on all streams of the GPU has ended. While one of them is captured the
+  /// driver does not: it breaks the capture, whatever the calling thread's mode. That is an error,
+  /// which says what to do. REQUIRES: the context is current.
+  [[nodiscard]] bool wait_for_all(const std::string& attempt, Diagnostics& diagnostics) const;
 
  private:
   PrimaryContext(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {}

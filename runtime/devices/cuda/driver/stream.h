@@ -19,6 +19,9 @@ inline uint8_t* pointer_to(abi::Address address) {
   return reinterpret_cast<uint8_t*>(static_cast<uintptr_t>(address));
 }
 
+/// Default streams have handles up to 2, and are never destroyed: 2 is that of each thread.
+inline bool is_default(abi::Stream stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
+
 class OwnStream {
  public:
   /// `urgent`: with the highest priority, which has hardware queues of its own. nullptr: reported.

@@ -36,11 +36,10 @@ std::shared_ptr<LaunchOrder> LaunchOrder::of(const SharedContext& context, OwnSt
   return made;
 }
 
-// Streams of green contexts have some of the GPU's multiprocessors. Default streams (handles up to
-// 2) have all.
+// Streams of green contexts have some of the GPU's multiprocessors. Default streams have all.
 bool LaunchOrder::find_room(OrderedLaunch& turn, Diagnostics& diagnostics) {
   const Driver& driver = context_->driver();
-  if (!driver.has_green_contexts() || reinterpret_cast<uintptr_t>(turn.stream) <= 2) return true;
+  if (!driver.has_green_contexts() || is_default(turn.stream)) return true;
   {
     const std::lock_guard lock(mutex_);
     if (asked_stream_ == turn.stream_id && asked_room_ != 0) {

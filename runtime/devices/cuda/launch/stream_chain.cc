@@ -29,6 +29,9 @@ bool CudaStreamChain::find(StreamHandle stream, Stream& found, Diagnostics& diag
                                                         &found.graph, &nodes, &count);
   // Lossy: edges of the user's own have data, and the nodes are not returned.
   if (known != abi::kLossyQuery && !context_->ok(known, kAttempt, diagnostics)) return false;
+  if (status == abi::kCaptureStatusInvalidated) {
+    return context_->ok(abi::kStreamCaptureInvalidated, kAttempt, diagnostics);
+  }
   if (status != abi::kCaptureStatusNone) {
     found.lossy = known != abi::kSuccess;
     if (!found.lossy) found.ends.assign(nodes, nodes + count);
@@ -57,11 +60,24 @@ bool CudaStreamChain::follow_captured(const Capture& capture, Diagnostics& diagn
                       kAttempt, diagnostics);
 }
 
+/// By its id, too: another thread's default stream has the same handle.
+bool CudaStreamChain::last_is_there() const {
+  Diagnostics ignored;
+  Stream last;
+  return is_default(last_.handle) && find(last_.handle, last, ignored) && last.capture == 0 &&
+         last.id == last_.id;
+}
+
+/// The event may stand for a replay: that is before the mark, too.
+bool CudaStreamChain::mark_last(Diagnostics& diagnostics) {
+  if (event_ == nullptr) event_ = OwnEvent::create(context_, diagnostics);
+  return event_ != nullptr && (!in_graphs_ || event_->delay(last_.handle, diagnostics)) &&
+         event_->record(last_.handle, diagnostics);
+}
+
 bool CudaStreamChain::wait_for_all(Diagnostics& diagnostics) {
   if (event_ == nullptr) event_ = OwnEvent::create(context_, diagnostics);
-  const OutsideCapture outside(context_->driver());
-  return event_ != nullptr &&
-         context_->ok(context_->driver().CtxSynchronize(), kAttempt, diagnostics);
+  return event_ != nullptr && context_->wait_for_all(kAttempt(), diagnostics);
 }
 
 /// The chain's event comes into the graph: its replays begin after what has recorded it.
@@ -136,15 +152,18 @@ bool CudaStreamChain::follow(StreamHandle stream, Diagnostics& diagnostics) {
     if (taken.end.handle != nullptr) return follow_captured(taken, diagnostics);
     return replays_ == Replays::ignored || begin_graph(diagnostics);
   }
-  const bool elsewhere = last_ != 0 && last_ != now_.id;
-  if (elsewhere && !marked_) return wait_for_all(diagnostics);
+  const bool elsewhere = last_.id != 0 && last_.id != now_.id;
+  if (elsewhere && !marked_) {
+    if (!last_is_there()) return wait_for_all(diagnostics);
+    if (!mark_last(diagnostics)) return false;
+  }
   return (!elsewhere && !in_graphs_) || event_->delay(now_.handle, diagnostics);
 }
 
 bool CudaStreamChain::put_last(StreamHandle, Diagnostics& diagnostics) {
   *known_ = {};
   if (now_.capture != 0) return put_last_captured(capture(now_.capture), diagnostics);
-  last_ = now_.id;
+  last_ = {now_.handle, now_.id};
   marked_ = event_ != nullptr;
   return !marked_ || event_->record(now_.handle, diagnostics);
 }

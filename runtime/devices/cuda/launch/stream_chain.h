@@ -2,8 +2,9 @@
 //
 // Launches on one stream need nothing, and must have nothing: a kernel begins early only if it
 // follows another one at once, and an event between them is something else. So events are recorded
-// only from the moment when there is a second stream. Where the first one ends then cannot be asked
-// any more (it may have been destroyed), so the host waits for the GPU, that once.
+// only from the moment when there is a second stream. The first one's end is marked then if it is a
+// default stream. Another may have been destroyed, and its handle must not be used to find out: so
+// the host waits for the GPU, that once.
 //
 // In a capture the streams of the calls are there until it ends, and edges cost nothing.
 //
@@ -62,6 +63,9 @@ class CudaStreamChain final : public StreamChain {
 
   bool find(StreamHandle stream, Stream& found, Diagnostics& diagnostics) const;
   bool follow_captured(const Capture& capture, Diagnostics& diagnostics) const;
+  /// Is the stream of the last call known to be there, and not captured?
+  bool last_is_there() const;
+  bool mark_last(Diagnostics& diagnostics);
   bool wait_for_all(Diagnostics& diagnostics);
   bool begin_graph(Diagnostics& diagnostics);
   bool put_last_captured(Capture& capture, Diagnostics& diagnostics);
@@ -73,7 +77,7 @@ class CudaStreamChain final : public StreamChain {
   const Replays replays_;
   const std::shared_ptr<KnownStream> known_;
   Stream now_;                            ///< of the last follow()
-  uint64_t last_ = 0;                     ///< id of the stream of the last call; 0: there was none
+  KnownStream last_;                      ///< of the last call; id 0: there was none
   std::unique_ptr<OwnEvent> event_;       ///< its end; nullptr: there has been one stream only
   bool marked_ = false;                   ///< the event marks the end of the last call
   std::map<uint64_t, Capture> captures_;  ///< by id, which grow

@@ -8,7 +8,7 @@
 namespace mscclc::cuda {
 namespace {
 
-/// A GPU with two streams; launches are put on them as a communicator does it.
+/// A GPU with three streams; launches are put on them as a communicator does it.
 struct ChainedGpu {
   explicit ChainedGpu(World& world, Replays replays = Replays::ignored)
       : world(world), device(world.open(0, 0)) {
@@ -25,8 +25,26 @@ struct ChainedGpu {
     REQUIRE(device->launch(launch_of(1, 128, 132), streams[stream], diagnostics));
     REQUIRE(chain->put_last(streams[stream], diagnostics));
   }
-  void begin_capture(int stream) {
-    world.fake.begin_capture(abi::kCaptureModeThreadLocal, streams[stream]);
+  /// What is said of a call that cannot be put in order.
+  std::string refused(int stream) {
+    Diagnostics said;
+    CHECK_FALSE(chain->follow(streams[stream], said));
+    return text_of(said);
+  }
+  /// Another stream in place of one, which may be the default stream.
+  void replace(int stream, const std::function<StreamHandle()>& make) {
+    const CurrentContext current(*device->context());
+    device->destroy_stream(streams[stream]);
+    streams[stream] = make();
+  }
+  void use_default_stream(int stream) {
+    replace(stream, [&] {
+      world.fake.create_default_stream();
+      return nullptr;
+    });
+  }
+  void begin_capture(int stream, int mode = abi::kCaptureModeThreadLocal) {
+    world.fake.begin_capture(mode, streams[stream]);
   }
   /// A graph with two calls.
   abi::Graph graph() {
@@ -40,7 +58,7 @@ struct ChainedGpu {
   World& world;
   Diagnostics diagnostics;
   std::unique_ptr<CudaDevice> device;
-  StreamHandle streams[2] = {};
+  StreamHandle streams[3] = {};
   std::unique_ptr<StreamChain> chain;
 };
 
@@ -75,6 +93,92 @@ TEST_CASE("a stream may go, and another come at its handle's place") {
     gpu.streams[1] = gpu.device->create_stream(gpu.diagnostics);
     gpu.call(0);
     CHECK(gpu.run(0) == 2);
+  }
+  world.check_clean();
+}
+
+constexpr char kCaptured[] =
+    "cuda: cannot order calls of several streams: this process captures a stream of cuda:0 in a "
+    "CUDA graph, and the driver cannot wait for the GPU meanwhile\n";
+constexpr char kBroken[] = "  that has broken the capture, which will end with an error\n";
+constexpr char kRemedy[] =
+    "  outside of captures, make the first call of a communicator on each stream, and destroy "
+    "communicators\n";
+
+TEST_CASE("the first call on a second stream says what it breaks if a third one is captured") {
+  for (const int mode :
+       {abi::kCaptureModeGlobal, abi::kCaptureModeThreadLocal, abi::kCaptureModeRelaxed}) {
+    World world({.deferred = true});
+    {
+      ChainedGpu gpu(world);
+      gpu.call(0);
+      gpu.begin_capture(2, mode);
+      CHECK(gpu.refused(1) == std::string(kCaptured) + kBroken + kRemedy);
+      CHECK(gpu.refused(2).find("cannot order calls") != std::string::npos);  // it is no use now
+      CHECK(world.fake.end_capture() == nullptr);
+      gpu.call(1);  // waits for the host
+      CHECK(gpu.run(1) == 1);
+      CHECK(gpu.run(0) == 1);
+      gpu.call(0);
+      gpu.call(1);
+      CHECK(gpu.run(1) == 1);
+      CHECK(gpu.run(0) == 2);
+      CHECK(gpu.run(1) == 2);
+    }
+    world.check_clean();
+  }
+}
+
+TEST_CASE("where the driver can say that a stream is captured, that is not broken") {
+  for (const bool on_default : {false, true}) {
+    World world({.deferred = true});
+    {
+      ChainedGpu gpu(world);
+      if (on_default) gpu.use_default_stream(0);
+      gpu.replace(2, [&] { return world.fake.create_blocking_stream(); });
+      gpu.call(0);
+      gpu.begin_capture(2);
+      CHECK(gpu.refused(1) == std::string(kCaptured) + kRemedy);
+      gpu.call(2);
+      CHECK(world.fake.end_capture() != nullptr);
+      CHECK(world.fake.calls("CtxSynchronize") == 0);
+      gpu.call(1);
+      CHECK(gpu.run(1) == (on_default ? 0 : 1));
+      CHECK(gpu.run(0) == 1);
+      CHECK(gpu.run(1) == 1);
+    }
+    world.check_clean();
+  }
+}
+
+TEST_CASE("where the first stream is the default stream, the second one waits, and not the host") {
+  World world({.deferred = true});
+  {
+    ChainedGpu gpu(world);
+    gpu.use_default_stream(0);
+    gpu.call(0);
+    gpu.begin_capture(2);
+    gpu.call(1);
+    CHECK(gpu.run(1) == 0);
+    CHECK(gpu.run(0) == 1);
+    CHECK(gpu.run(1) == 1);
+    gpu.call(2);
+    CHECK(world.fake.end_capture() != nullptr);
+    CHECK(world.fake.calls("CtxSynchronize") == 0);
+  }
+  world.check_clean();
+}
+
+TEST_CASE("another thread's default stream is not taken for that of the last call") {
+  World world({.deferred = true});
+  {
+    ChainedGpu gpu(world);
+    gpu.use_default_stream(0);
+    gpu.call(0);
+    world.fake.rename_stream(nullptr);
+    gpu.call(1);
+    CHECK(world.fake.calls("CtxSynchronize") == 1);
+    CHECK(gpu.run(1) == 1);
   }
   world.check_clean();
 }
@@ -205,6 +309,26 @@ TEST_CASE("a capture between calls of two streams does not part them") {
     CHECK(gpu.run(1) == 1);
     CHECK(gpu.run(0) == 2);
     CHECK(world.fake.calls("CtxSynchronize") == 1);
+  }
+  world.check_clean();
+}
+
+TEST_CASE("a mark on the default stream comes after a replay that the event stood for") {
+  World world({.deferred = true});
+  {
+    ChainedGpu gpu(world, Replays::ordered);
+    gpu.use_default_stream(0);
+    gpu.call(0);
+    gpu.begin_capture(2);
+    gpu.call(2);
+    world.fake.replay(world.fake.end_capture(), gpu.streams[2]);
+    gpu.call(1);
+    CHECK(gpu.run(0) == 1);
+    CHECK(gpu.run(1) == 0);
+    CHECK(gpu.run(2) == 1);
+    CHECK(gpu.run(0) == 1);
+    CHECK(gpu.run(1) == 1);
+    CHECK(world.fake.calls("CtxSynchronize") == 0);
   }
   world.check_clean();
 }
