@@ -108,7 +108,7 @@ def rows_that_vary(ranks):
     found = {name: count - before.get(name, 0) for name, count in fusion.calls().items()}
     found = {name: count for name, count in found.items() if count}
     two = 2 if ranks.size > 2 else 0  # 1200 and 1600 rows are more than 128 KiB, 18000 more than 4 MiB
-    wanted = {"one_shot": 6 - two, "two_shots": two, "two_shots_plain": 1, "chain": 1}
+    wanted = {"one_shot": 6 - two, "two_shots": two, "two_shots_plain": 1, "alone": 1}
     assert found == {name: count for name, count in wanted.items() if count}, found
 
 
@@ -218,21 +218,21 @@ def contracts(ranks):
             left = [one.why for one in by.report().left]
         assert len(left) == (apart and order != "ranks"), left
         assert all(f"is to keep '{order}', and plans with row functions keep 'ranks'" in why for why in left), left
-        before, torch._dynamo.config.cache_size_limit = fusion.calls().get("chain", 0), 64
+        before, torch._dynamo.config.cache_size_limit = fusion.calls().get("alone", 0), 64
         with torch.no_grad(), mscclc.torch.order("tree"):  # what was compiled in another
             same(compiled(*given), function(*given))
-        chained = fusion.calls().get("chain", 0) - before
+        chained = fusion.calls().get("alone", 0) - before
         assert chained == (apart and order == "ranks"), (chained, order)
     if not apart:
         return
     made = _doubled()
     arguments = (torch.ones(2, 128, device=device()), [], made, strict.group_name, 1 << 12)
-    before = fusion.calls()["chain"]
+    before = fusion.calls()["alone"]
     torch.ops.mscclc.fused_rows(*arguments)
-    assert fusion.calls()["chain"] == before + 1
+    assert fusion.calls()["alone"] == before + 1
     with mscclc.torch.order("ranks"):
         torch.ops.mscclc.fused_rows(*arguments)
-    assert fusion.calls()["chain"] == before + 1
+    assert fusion.calls()["alone"] == before + 1
     plans = mscclc.torch.plans
     shape = {"columns": 64, "max_rows": 8, "device": device()}
     refused(lambda: plans.load_rows("strict", "allreduce_norm", strict, **shape), "under 'exact'")

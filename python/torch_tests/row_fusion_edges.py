@@ -201,10 +201,10 @@ def one_rank(ranks):
     group = dist.new_subgroups(1)[0]
     made = function.Function(64, "f32")
     made.result(made.op("mul", 0, made.number(3)), "f32")
-    before = fusion.calls().get("chain", 0)
+    before = fusion.calls().get("alone", 0)
     found = torch.ops.mscclc.fused_rows(torch.ones(2, 64), [], made.to_json(), group.group_name, 1 << 12)
     same(found, [torch.full((2, 64), 3.0)])
-    assert fusion.calls()["chain"] == before + 1
+    assert fusion.calls()["alone"] == before + 1
 
 
 def later_group(ranks):

@@ -69,6 +69,11 @@ def communicator(group: Optional[dist.ProcessGroup], device: torch.device) -> Co
     return Communicator(ranks, ids[0], rank, device=device.index if device.type == "cuda" else None)
 
 
+def alone(device: torch.device) -> Communicator:
+    """A communicator of one rank, for tensors of a device."""
+    return Communicator(1, unique_id(), 0, device=device.index if device.type == "cuda" else None)
+
+
 def unload(name: str) -> None:
     """Frees it, on all ranks; graphs that hold its calls must not be launched any more."""
     _plan(name)

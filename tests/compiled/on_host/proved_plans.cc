@@ -12,7 +12,7 @@
 namespace mscclc {
 namespace {
 
-constexpr size_t kTiny = testing::if_sanitized(30, 120), kRandom = testing::if_sanitized(220, 880);
+constexpr size_t kTiny = testing::if_sanitized(30, 120), kRandom = testing::amount(220, 480, 880);
 constexpr uint64_t kSeed = 5;
 
 /// Types of sums that kernels have, in turn; sentinels are of floats alone.

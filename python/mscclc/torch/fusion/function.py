@@ -1,5 +1,4 @@
-"""What a graph computes of each row of a sum, as values in order: printed as a row function, kept as JSON, and
-computed by torch's own ops.
+"""What a graph computes of each row of a sum, as values in order: printed as a row function, and kept as JSON.
 
 Arithmetic is in f32; "round" stands where the graph stores a tensor of a narrower type. docs/design/rows.md has
 the language that it is printed in.
@@ -8,7 +7,7 @@ the language that it is printed in.
 import functools
 import json
 import struct
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -18,22 +17,22 @@ from ...errors import UsageError
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "e4m3"}
 _DTYPES = {name: dtype for dtype, name in TYPES.items()}
 
-# Of each op what it is called in a row function, and in torch; `{}` are its operands.
-_OPS: Dict[str, Tuple[str, Callable[..., torch.Tensor]]] = {
-    "add": ("{} + {}", torch.add),
-    "sub": ("{} - {}", torch.sub),
-    "mul": ("{} * {}", torch.mul),
-    "div": ("{} / {}", torch.div),
-    "neg": ("-{}", torch.neg),
-    "abs": ("abs({})", torch.abs),
-    "sqrt": ("sqrt({})", torch.sqrt),
-    "rsqrt": ("rsqrt({})", torch.rsqrt),
-    "least": ("min({}, {})", torch.minimum),
-    "most": ("max({}, {})", torch.maximum),
-    "sum": ("sum({})", lambda x: x.sum(-1, keepdim=True)),
-    "mean": ("mean({})", lambda x: x.mean(-1, keepdim=True)),
-    "row_least": ("min({})", lambda x: x.amin(-1, keepdim=True)),
-    "row_most": ("max({})", lambda x: x.amax(-1, keepdim=True)),
+# Of each op what it is called in a row function; `{}` are its operands.
+_OPS = {
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "div": "{} / {}",
+    "neg": "-{}",
+    "abs": "abs({})",
+    "sqrt": "sqrt({})",
+    "rsqrt": "rsqrt({})",
+    "least": "min({}, {})",
+    "most": "max({}, {})",
+    "sum": "sum({})",
+    "mean": "mean({})",
+    "row_least": "min({})",
+    "row_most": "max({})",
 }
 REDUCTIONS = ("sum", "mean", "row_least", "row_most")
 # Values of these kinds have no rows: all rows share them.
@@ -193,7 +192,7 @@ class Function:
         if name == "round":
             type = "T" if operands[1] == self.type else operands[1]
             return f"{type}({self._name(operands[0])})"
-        return _OPS[name][0].format(*map(self._name, operands))
+        return _OPS[name].format(*map(self._name, operands))
 
     def _name(self, value):
         name, *operands = self.values[value]
@@ -231,28 +230,6 @@ class Function:
         """It as text, for `read()`."""
         fields = [self.columns, self.type, self.parameters, self.results, self.values]
         return json.dumps(fields, separators=(",", ":"))
-
-    def compute(self, sum: torch.Tensor, given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
-        """All results of a sum's rows, by torch's ops: the bits of the graph's own chain, run op by op."""
-        rows = {"row": (-1, self.columns), "token": (-1, 1), "columns": (self.columns,), "scalar": ()}
-        found: Dict[int, torch.Tensor] = {}
-        for value in self._needed():
-            name, *operands = self.values[value]
-            if name == "x":
-                found[value] = sum.reshape(rows["row"]).float()
-            elif name == "parameter":
-                kind = self.parameters[operands[0]].kind
-                found[value] = given[operands[0]].reshape(rows[kind]).float()
-            elif name == "number":
-                found[value] = sum.new_full((), operands[0], dtype=torch.float32)
-            elif name == "round":
-                found[value] = found[operands[0]].to(_DTYPES[operands[1]]).float()
-            else:
-                found[value] = _OPS[name][1](*(found[one] for one in operands))
-        made = self.empty(sum)
-        for one, to in zip(self.results, made):
-            to.copy_(found[one.value].reshape(to.shape))
-        return made
 
     def empty(self, sum: torch.Tensor) -> List[torch.Tensor]:
         """Tensors for all results of a sum: rows have its shape, tokens one value in place of a row."""

@@ -3,7 +3,8 @@
     torch.ops.mscclc.fused_rows(input, read, function, group, max_bytes, parts=1) -> Tensor[]
 
 Its arguments say all, so compiled code that is kept runs in a later process. The first call of a function in a
-process is collective: plans are compiled at rank 0 and loaded at all.
+process is collective: plans are compiled at rank 0 and loaded at all. What they do not serve is added up by the group,
+and the function is computed by a plan of one rank: the same bits of each row.
 """
 
 import collections
@@ -41,15 +42,16 @@ class _Key(NamedTuple):
     scattered: bool
 
 
+_ALONE = ""  # the group of one rank, which no process group has
 _communicators: Dict[Tuple[str, torch.device], Tuple[Any, Communicator]] = {}
 _loaded: Dict["_Key", _Loaded] = {}
 _calls: Counter[str] = collections.Counter()
 
 
 def calls() -> Dict[str, int]:
-    """How many calls of this process each program has served, and how many, as "chain", none did, as they had more
-    than max_bytes, or sums of which plans do not keep the contract: these take the group's all-reduce, and then torch's ops one by one. Graphs that are replayed are
-    not counted."""
+    """How many calls of this process each program has served, and how many, as "alone", served only the function, as
+    they had more than max_bytes, or sums of which plans do not keep the contract: the group adds these up. Graphs that
+    are replayed are not counted."""
     return dict(_calls)
 
 
@@ -64,19 +66,20 @@ def _fused_rows(
     input: torch.Tensor, given: List[torch.Tensor], function: str, group: str, max_bytes: int, parts: int = 1
 ) -> List[torch.Tensor]:
     made, bytes = read(function), input.numel() * input.element_size()
+    key = _Key(function, group, max_bytes, input.device, parts > 1)
     _check(made, input, given, parts)
     results = made.empty(_part(input, parts))
     if bytes == 0:
         return results
     if bytes > max_bytes:
-        return _chain(made, input, given, group, parts, f"{bytes} bytes are more than max_bytes, {max_bytes}")
+        return _apart(made, input, given, results, key, parts, f"{bytes} bytes are more than max_bytes, {max_bytes}")
     ranks = group_of(group).ranks
     unserved = programs.why_not(dist.get_world_size(ranks), made.columns, made.type, orders.in_force(ranks))
     if unserved:  # calls may have another contract than when the graph was compiled
-        return _chain(made, input, given, group, parts, unserved)
-    loaded = _plans_of(made, _Key(function, group, max_bytes, input.device, parts > 1), ranks)
+        return _apart(made, input, given, results, key, parts, unserved)
+    loaded = _plans_of(made, key, ranks)
     if not loaded.plans:  # compiled code may have been kept from a run with more ranks
-        return _chain(made, input, given, group, parts, "the group has one rank")
+        return _apart(made, input, given, results, key, parts, "the group has one rank")
     if parts not in (1, loaded.comm.size):
         raise UsageError(f"the sum is of {parts} parts, and the group has {loaded.comm.size} ranks")
     rows = input.numel() // made.columns
@@ -104,12 +107,15 @@ def _check(function, input, given, parts):
         )
 
 
-def _chain(function, input, given, group, parts, why):
-    if not _calls["chain"]:
+def _apart(function, input, given, results, key, parts, why):
+    if not _calls["alone"]:
         _log.info("all-reduce and function of a call are apart: %s; further such calls are only counted", why)
-    _calls["chain"] += 1
-    found = group_of(group)
-    return function.compute(found.sum(input) if parts == 1 else found.scattered(input), given)
+    _calls["alone"] += 1
+    found = group_of(key.group)
+    sum = found.sum(input) if parts == 1 else found.scattered(input)
+    loaded = _plans_of(function, key._replace(group=_ALONE, max_bytes=0, scattered=False), None)
+    _run(loaded.comm, loaded.plans[0][1], function, _ready(sum), [_ready(one) for one in given], results)
+    return results
 
 
 def _ready(tensor):
@@ -148,11 +154,15 @@ def _forget(group, device):
 
 
 def _load(function, key, ranks):
-    """Collective over the group."""
+    """Collective over the group, if there is one."""
     row, group, device = function.row_bytes, key.group, key.device
-    made = _agreed(function, ranks, key.max_bytes // row, key.scattered)
+    if ranks is None:
+        one = programs.alone(function)
+        made = [(one, compile(programs.program(one, function)).to_json())]
+    else:
+        made = _agreed(function, ranks, key.max_bytes // row, key.scattered)
     if (group, device) not in _communicators:
-        _communicators[group, device] = ranks, plans.communicator(ranks, device)
+        _communicators[group, device] = ranks, plans.communicator(ranks, device) if ranks else plans.alone(device)
     comm = _communicators[group, device][1]
     return _Loaded(comm, [(one, comm.load(text, one.most_rows * row, function.type)) for one, text in made])
 

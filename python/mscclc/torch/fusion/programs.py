@@ -13,6 +13,7 @@ from .function import Function
 # of each of its programs.
 _LIKE, _LIKE_SCATTERED = "allreduce_norm", "reducescatter_norm"
 _ORDER = "ranks"  # what their sums keep
+_ANY_ROWS = 1 << 24
 _KIND_OF = {
     "reducescatter_norm": "scattered",
     "allreduce_norm_1shot": "one_shot",
@@ -77,11 +78,19 @@ _TWO_PLAIN = """\
   }}"""
 
 
+# Of one rank, whose sum is known.
+_ALONE = """\
+  tb b in 0..B {{
+    {apply}
+  }}"""
+
+
 class _Steps(NamedTuple):
     chunks: str
     index: str  # of a block's rows
     body: str
     collective: str = "allreduce"
+    sum: str = "sum"  # where it lies
 
 
 _STEPS = {
@@ -89,6 +98,7 @@ _STEPS = {
     "two_shots": _Steps("[R, B]", "p, b", _TWO),
     "two_shots_plain": _Steps("R", "p", _TWO_PLAIN),
     "scattered": _Steps("B", "b", _SCATTERED, "reducescatter"),
+    "alone": _Steps("B", "b", _ALONE, sum="input"),
 }
 
 
@@ -113,6 +123,12 @@ def ranges(function: Function, ranks: int, max_rows: int, scattered: bool) -> Li
         found.append(Range(min(chosen.most_rows, max_rows), _KIND_OF[chosen.program], chosen.params))
         rows = chosen.most_rows + 1
     return found
+
+
+def alone(function: Function) -> Range:
+    """The program that computes the function of rows that are added up already, on one rank; of any number of rows."""
+    threads = min(-(-function.row_bytes // 512) * 32, 1024)  # 16 bytes each
+    return Range(_ANY_ROWS, "alone", {"R": "1", "N": str(function.columns), "B": "128", "T": str(threads)})
 
 
 @functools.lru_cache(maxsize=None)
@@ -141,7 +157,7 @@ def program(range: Range, function: Function) -> str:
     params = {**_FORMAT, **range.params} if range.kind == "one_shot" else range.params
     results = [_place(f"o{i}", one.kind, steps, i == function.main) for i, one in enumerate(function.results)]
     given = [_place(f"a{i}", one.kind, steps) for i, one in enumerate(function.parameters)]
-    apply = f"apply fused {', '.join(results)} <- {', '.join([f'sum[{steps.index}]', *given])}"
+    apply = f"apply fused {', '.join(results)} <- {', '.join([f'{steps.sum}[{steps.index}]', *given])}"
     return "\n".join([
         f"program    fused_{range.kind}",
         "param      " + ", ".join(f"{name} = {value}" for name, value in params.items()),
