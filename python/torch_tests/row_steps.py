@@ -20,21 +20,16 @@ REQUIRES: as many GPUs as ranks, in one node; libnvrtc or nvcc; MSCCLC_KERNELS=n
 
 import argparse
 import json
-import os
 import statistics
-import sys
-import tempfile
 
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
-from row_times import EPS, Ranks, add_rmsnorm, graph_of, timed
+from row_times import EPS, add_rmsnorm, end, flashinfer_fused, graph_of, run_ranks, set_up, timed
 
 import mscclc
 
 # Of all ranks: hidden, and the width of qkv, and of gate, which is that of up.
 _MODELS = {"8B": (4096, 6144, 14336), "70B": (8192, 10240, 28672), "tiny": (64, 128, 128)}
-_KEPT = []  # workspaces: to let go of one takes all ranks
 
 
 class Layers:
@@ -75,9 +70,6 @@ class Ways:
     def __init__(self, ranks, comm, group, layers, batch):
         self.ranks, self.comm, self.group, self.layers, self.batch = ranks, comm, group, layers, batch
 
-    def stream(self):
-        return torch.cuda.current_stream().cuda_stream if self.ranks.device.type == "cuda" else None
-
     def wait(self):
         """The host's calls are queued, and torch does not know the queue."""
         if self.ranks.device.type == "cpu":
@@ -91,7 +83,7 @@ class Ways:
         def sum_norm(partial, residual):
             norm = torch.empty_like(partial)
             outside = {"residual": residual, "weight": self.layers.norm_weight, "eps": EPS}
-            loaded.run(partial, norm, stream=self.stream(), dtype="bf16", externals=outside)
+            loaded.run(partial, norm, stream=self.ranks.stream_now(), dtype="bf16", externals=outside)
             self.wait()
             return norm, residual
 
@@ -109,7 +101,7 @@ class Ways:
     def plain(self):
         def add_up(partial):
             out = torch.empty_like(partial)
-            self.comm.allreduce(partial, out, stream=self.stream(), dtype="bf16")
+            self.comm.allreduce(partial, out, stream=self.ranks.stream_now(), dtype="bf16")
             self.wait()
             return out
 
@@ -123,21 +115,11 @@ class Ways:
         return self._then(add_up)
 
     def flashinfer(self):
-        from flashinfer import comm
-
-        workspace = comm.create_allreduce_fusion_workspace(
-            backend="trtllm", world_size=self.ranks.size, rank=self.ranks.rank, max_token_num=self.batch,
-            hidden_dim=self.layers.hidden, dtype=torch.bfloat16, group=self.group,
-        )  # fmt: skip
-        _KEPT.append(workspace)
+        kernel = flashinfer_fused(self.ranks, self.group, self.batch, self.layers.hidden)
 
         def sum_norm(partial, residual):
             norm = torch.empty_like(partial)
-            comm.allreduce_fusion(
-                partial, workspace, comm.AllReduceFusionPattern.kARResidualRMSNorm, launch_with_pdl=True,
-                residual_in=residual, residual_out=residual, norm_out=norm, rms_gamma=self.layers.norm_weight,
-                rms_eps=EPS, fp32_acc=True,
-            )  # fmt: skip
+            kernel(partial, residual, self.layers.norm_weight, residual, norm)
             return norm, residual
 
         return sum_norm
@@ -179,17 +161,7 @@ def measured(ranks, ways, x, given, align):
 
 
 def rank_main(rank, given, meeting):
-    ranks = Ranks(rank, given)
-    if given.device == "cuda":
-        torch.cuda.set_device(rank)
-    torch._dynamo.config.recompile_limit = 1000  # a kernel for each shape
-    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=given.ranks)
-    group = dist.new_group(backend="nccl") if given.device == "cuda" else None
-    ids = [mscclc.unique_id() if rank == 0 else None]
-    dist.broadcast_object_list(ids)
-    comm = mscclc.Communicator(given.ranks, ids[0], rank, device=rank if given.device == "cuda" else None)
-    small = torch.zeros(64, dtype=torch.bfloat16, device=ranks.device)
-    align = lambda: comm.allreduce(small, stream=torch.cuda.current_stream().cuda_stream, dtype="bf16")  # noqa: E731
+    ranks, comm, group, align = set_up(rank, given, meeting)
     for model in given.models:
         layers = Layers(ranks, model, given.layers)
         for batch in given.batches:
@@ -202,23 +174,17 @@ def rank_main(rank, given, meeting):
                         "to": to, "failed": failed}  # fmt: skip
                 print(json.dumps(line), flush=True)
         del layers, ways
-    dist.barrier()
-    sys.stdout.flush()
-    os._exit(0)  # graphs and symmetric memory take long to let go of
+    end()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--models", choices=list(_MODELS), nargs="+", default=["8B", "70B"])
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--layers", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--ways", nargs="+", help="these alone (all)")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(rank_main, (given, os.path.join(folder, "meeting")), nprocs=given.ranks)
+    run_ranks(parser, rank_main)
 
 
 if __name__ == "__main__":

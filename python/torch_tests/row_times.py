@@ -94,9 +94,6 @@ class Shape:
         self.block = 1 << (hidden - 1).bit_length()
         self._handles = []
 
-    def stream_now(self):
-        return torch.cuda.current_stream().cuda_stream if self.device.type == "cuda" else None
-
     def own_rows(self, chunks):
         """Those that this rank has of a stream that is sharded: rows are cut into the first number of the contract's
         `chunks`, each of these into the next."""
@@ -126,7 +123,7 @@ class Shape:
             outside["scale"] = SCALE
 
         def call():
-            plan.run(x, out, stream=self.stream_now(), dtype="bf16", externals=outside)
+            plan.run(x, out, stream=self.ranks.stream_now(), dtype="bf16", externals=outside)
 
         def check():
             stream = out if "q" in declared else outside["residual"]
@@ -143,7 +140,7 @@ class Shape:
 
     def plain(self):
         x, out = self.part.clone(), torch.empty_like(self.part)
-        call = lambda: self.comm.allreduce(x, out, stream=self.stream_now(), dtype="bf16")  # noqa: E731
+        call = lambda: self.comm.allreduce(x, out, stream=self.ranks.stream_now(), dtype="bf16")  # noqa: E731
         return Contender(call, x, lambda: _near(out, self.sum, "sum"))
 
     def nccl(self):
@@ -179,7 +176,7 @@ class Shape:
 
     def plain_then(self):
         x, out = self.part.clone(), torch.empty_like(self.part)
-        call = lambda: self.comm.allreduce(x, out, stream=self.stream_now(), dtype="bf16")  # noqa: E731
+        call = lambda: self.comm.allreduce(x, out, stream=self.ranks.stream_now(), dtype="bf16")  # noqa: E731
         return self.then_norm(call, x, out, self.by_inductor)
 
     def a1(self):
@@ -223,24 +220,26 @@ class Shape:
         return Contender(call, x, lambda: self.check_both(stream, norm))
 
     def a5(self):
-        from flashinfer import comm
-
-        workspace = comm.create_allreduce_fusion_workspace(
-            backend="trtllm", world_size=self.ranks.size, rank=self.ranks.rank, max_token_num=self.tokens,
-            hidden_dim=self.hidden, dtype=torch.bfloat16, group=self.group,
-        )  # fmt: skip
-        _KEPT.append(workspace)
+        fused = flashinfer_fused(self.ranks, self.group, self.tokens, self.hidden)
         x = self.part.clone()
         stream, norm = torch.empty_like(x), torch.empty_like(x)
-
-        def call():
-            comm.allreduce_fusion(
-                x, workspace, comm.AllReduceFusionPattern.kARResidualRMSNorm, launch_with_pdl=True,
-                residual_in=self.residual, residual_out=stream, norm_out=norm, rms_gamma=self.weight, rms_eps=EPS,
-                fp32_acc=True,
-            )  # fmt: skip
-
+        call = lambda: fused(x, self.residual, self.weight, stream, norm)  # noqa: E731
         return Contender(call, x, lambda: self.check_both(stream, norm))
+
+
+def flashinfer_fused(ranks, group, rows, columns):
+    """FlashInfer's fused kernel, for (input, residual, weight, stream, norm) of up to so many rows."""
+    from flashinfer import comm
+
+    workspace = comm.create_allreduce_fusion_workspace(
+        backend="trtllm", world_size=ranks.size, rank=ranks.rank, max_token_num=rows, hidden_dim=columns,
+        dtype=torch.bfloat16, group=group,
+    )  # fmt: skip
+    _KEPT.append(workspace)
+    return lambda x, residual, weight, stream, norm: comm.allreduce_fusion(
+        x, workspace, comm.AllReduceFusionPattern.kARResidualRMSNorm, launch_with_pdl=True, residual_in=residual,
+        residual_out=stream, norm_out=norm, rms_gamma=weight, rms_eps=EPS, fp32_acc=True,
+    )  # fmt: skip
 
 
 class Ranks:
@@ -259,6 +258,9 @@ class Ranks:
         found = torch.tensor([number], dtype=torch.float64)
         dist.all_reduce(found, dist.ReduceOp.MAX)
         return found.item()
+
+    def stream_now(self):
+        return torch.cuda.current_stream().cuda_stream if self.device.type == "cuda" else None
 
     def synchronize(self, comm):
         torch.cuda.synchronize() if self.device.type == "cuda" else comm.synchronize()
@@ -396,7 +398,8 @@ def plans_for(ranks, comm, given, hidden, tokens, known):
     return loaded, programs
 
 
-def rank_main(rank, given, meeting):
+def set_up(rank, given, meeting):
+    """The rank, its communicator, NCCL's group, and a call that aligns the ranks on the GPUs."""
     ranks = Ranks(rank, given)
     if given.device == "cuda":
         torch.cuda.set_device(rank)
@@ -406,11 +409,32 @@ def rank_main(rank, given, meeting):
     ids = [mscclc.unique_id() if rank == 0 else None]
     dist.broadcast_object_list(ids)
     comm = mscclc.Communicator(given.ranks, ids[0], rank, device=rank if given.device == "cuda" else None)
+    small = torch.zeros(64, dtype=torch.bfloat16, device=ranks.device)
+    align = lambda: comm.allreduce(small, stream=torch.cuda.current_stream().cuda_stream, dtype="bf16")  # noqa: E731
+    return ranks, comm, group, align
+
+
+def end():
+    """Of a rank."""
+    dist.barrier()
+    sys.stdout.flush()
+    os._exit(0)  # graphs and symmetric memory take long to let go of
+
+
+def run_ranks(parser, rank_main):
+    """Reads the options, and starts so many ranks."""
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        mp.spawn(rank_main, (given, os.path.join(folder, "meeting")), nprocs=given.ranks)
+
+
+def rank_main(rank, given, meeting):
+    ranks, comm, group, align = set_up(rank, given, meeting)
     if rank == 0:
         name = torch.cuda.get_device_name() if given.device == "cuda" else "the host: no times"
         print(json.dumps({"device": name, "torch": torch.__version__}), flush=True)
-    small = torch.zeros(64, dtype=torch.bfloat16, device=ranks.device)
-    align = lambda: comm.allreduce(small, stream=torch.cuda.current_stream().cuda_stream, dtype="bf16")  # noqa: E731
     for hidden in given.hidden:
         known = {}
         for tokens in given.tokens:
@@ -419,15 +443,11 @@ def rank_main(rank, given, meeting):
             us, failed = measured(ranks, shape, loaded, given, align)
             if rank == 0:
                 report(shape, us, failed, programs)
-    dist.barrier()
-    sys.stdout.flush()
-    os._exit(0)  # graphs and symmetric memory take long to let go of
+    end()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--hidden", type=int, nargs="+", default=[4096])
     parser.add_argument("--tokens", type=int, nargs="+", default=[1, 6, 32, 128, 512, 2048])
     parser.add_argument("--program", help="one more, of plans/rows say")
@@ -435,9 +455,7 @@ def main():
     parser.add_argument("--contenders", nargs="+", help="these alone (all)")
     parser.add_argument("--calls", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(rank_main, (given, os.path.join(folder, "meeting")), nprocs=given.ranks)
+    run_ranks(parser, rank_main)
 
 
 if __name__ == "__main__":

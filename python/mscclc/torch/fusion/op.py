@@ -162,7 +162,7 @@ def _load(function, key, ranks):
     else:
         made = _agreed(function, ranks, key.max_bytes // row, key.scattered)
     if (group, device) not in _communicators:
-        _communicators[group, device] = ranks, plans.communicator(ranks, device) if ranks else plans.alone(device)
+        _communicators[group, device] = ranks, plans.alone(device) if ranks is None else plans.communicator(ranks, device)
     comm = _communicators[group, device][1]
     return _Loaded(comm, [(one, comm.load(text, one.most_rows * row, function.type)) for one, text in made])
 
