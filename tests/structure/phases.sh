@@ -8,18 +8,26 @@ cd "$(dirname "$0")/../.."
 
 query() { bazel query "$1" 2>/dev/null | sort; }
 
-# x_test.cc is the test x_test of its folder, whose macro looks for the dependency.
+# The tests of sources that ask, and those of their libraries of test cases.
 tests_that_ask() {
-  find . -path './bazel-*' -prune -o -path ./build -prune -o \( -name '*.cc' -o -name '*.h' \) \
-    -exec grep -lF '#include "ir/base/sanitized.h"' {} + | sed -E 's#^\./(.*)/([^/]*)\.[a-z]+$#//\1:\2#' | sort
+  local sources
+  sources=$(find . -path './bazel-*' -prune -o -path ./build -prune -o \( -name '*.cc' -o -name '*.h' \) \
+    -exec grep -lF '#include "ir/base/sanitized.h"' {} + | sed -E 's#^\./(.*)/([^/]*)$#//\1:\2#')
+  [[ $sources ]] || { echo "no source asks whether a sanitizer watches" >&2; return 1; }
+  query "let asking = $(of_rules "set($sources)") in
+    kind('_test rule', \$asking union $(of_rules "\$asking"))"
 }
+
+# The libraries and tests of the same folder that depend on these.
+of_rules() { echo "kind('cc_(library|test) rule', same_pkg_direct_rdeps($1))"; }
 
 all=$(query 'tests(//...) except attr(tags, manual, tests(//...))')
 plain=$(query 'attr(tags, "\bplain\b", tests(//...))')
+asking=$(tests_that_ask)
 [[ $all && $plain ]] || { echo "bazel knows no tests"; exit 1; }
 wrong=$(
   comm -23 - <(sort -u "$1") <<<"$all" | sed 's/$/: no phase of .\/test ran it/'
-  comm -23 <(tests_that_ask) - <<<"$plain" |
+  comm -23 - /dev/fd/3 <<<"$asking" 3<<<"$plain" |
     sed 's/$/ asks whether a sanitizer watches: it has to be a test that depends on \/\/ir\/base:sanitized/'
 )
 if [[ $wrong ]]; then
