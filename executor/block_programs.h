@@ -3,7 +3,7 @@
 //
 //   const WaitSlots slots(rank);          // once
 //   BlockPrograms programs;
-//   programs.pack(rank, places, slots);   // after patch_rank(); again for every message size
+//   programs.pack(rank, places, slots);   // after fit_rank_to_size(); again for every message size
 //   plan.programs = programs.data(), plan.program_bytes = programs.stride(), ...
 #pragma once
 
@@ -64,7 +64,7 @@ class BlockPrograms {
     std::span<const Flags> flags = {};         ///< of programs with flags, by array
   };
 
-  /// Packs a patched rank. Programs of less than `least_stride` bytes are made so long. False: a
+  /// Packs a fitted rank. Programs of less than `least_stride` bytes are made so long. False: a
   /// program has 2 GiB or more, or an op more than 65535 operands.
   bool pack(const RankProgram& rank, const Places& places, const WaitSlots& slots,
             uint32_t least_stride = 0);

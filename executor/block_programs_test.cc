@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "executor/interpreter/dispatch.h"
-#include "executor/patched_plan.h"
+#include "executor/testing/fitted_rank.h"
 #include "executor/testing/op_plans.h"
 #include "executor/testing/test_plans.h"
 
@@ -42,14 +42,14 @@ class Recorder {
     void add(Sums&, const Tile&, uint32_t) const {}
     void finish(Sums&, Tile&, uint32_t) const {}
   };
-  Recorder(const Patched& patched, uint64_t call) : patched_(patched), call_(call) {}
+  Recorder(const FittedRank& fitted, uint64_t call) : fitted_(fitted), call_(call) {}
 
   template <class Op>
   void enter(const Op& op) {
     source_ = op.source;
   }
   uint8_t* base(uint32_t i) const {
-    const BaseAddress& b = patched_.bases[i];
+    const BaseAddress& b = fitted_.bases[i];
     return b.address + (b.copies > 1 ? call_ % b.copies * b.copy_stride : 0);
   }
   uint64_t call() const { return call_; }
@@ -103,22 +103,22 @@ class Recorder {
   }
   // By index as frames name them, or as targets: written down as addresses.
   void signal(uint32_t channel, bool relaxed) {
-    note(patched_.ends[channel].partner, channel, relaxed ? 7 : 8);
+    note(fitted_.ends[channel].partner, channel, relaxed ? 7 : 8);
   }
   void signal(const device::StepTarget& t, bool relaxed) {
     note(t.address, t.index, relaxed ? 7 : 8);
   }
-  void wait(uint32_t channel, bool) { note(patched_.ends[channel].arrived, channel, 9); }
+  void wait(uint32_t channel, bool) { note(fitted_.ends[channel].arrived, channel, 9); }
   void wait(const device::StepTarget& t, bool) { note(t.address, t.index, 9); }
   template <class ChannelOf>
   void flush(uint32_t n, ChannelOf channel_of) {
     for (uint32_t i = 0; i < n; ++i) note(nullptr, channel_of(i), 10);
   }
-  void release(uint32_t s) { note(patched_.semaphores + s, s, 11); }
+  void release(uint32_t s) { note(fitted_.semaphores + s, s, 11); }
   void release(const device::StepTarget& t) { note(t.address, t.index, 11); }
-  void acquire(uint32_t s) { note(patched_.semaphores + s, s, 12); }
+  void acquire(uint32_t s) { note(fitted_.semaphores + s, s, 12); }
   void acquire(const device::StepTarget& t) { note(t.address, t.index, 12); }
-  void meet(uint32_t b) { note(patched_.barriers + b, b, 13); }
+  void meet(uint32_t b) { note(fitted_.barriers + b, b, 13); }
   void meet(const device::StepTarget& t) { note(t.address, t.index, 13); }
   void sync() { note(nullptr, 0, 14); }
   template <class Flag>
@@ -136,7 +136,7 @@ class Recorder {
   void note(const void* address, uint64_t count, uint32_t what) {
     seen.emplace_back(source_, address, count, what);
   }
-  const Patched& patched_;
+  const FittedRank& fitted_;
   const uint64_t call_;
   uint32_t source_ = 0;
 };
@@ -163,7 +163,7 @@ Steps steps_of(const BlockPrograms& programs, uint32_t block, uint32_t& count) {
   return Steps(header);
 }
 
-void check_programs(const Patched& p, const BlockPrograms& programs) {
+void check_programs(const FittedRank& p, const BlockPrograms& programs) {
   const RankProgram& r = *p.rank;
   CHECK(programs.bytes() <= BlockPrograms::most_bytes(r));
   CHECK(programs.stride() % 16 == 0);
@@ -192,11 +192,11 @@ TEST_CASE("steps do what ops do, for every size") {
   plans.push_back(exchange(ChannelKind::port));
   plans.push_back(exchange(ChannelKind::memory));
   for (TestProgram& t : plans) {
-    Patched p(t, 1, 1000);
+    FittedRank p(t, 1, 1000);
     BlockPrograms programs;
     for (const uint64_t bytes : {1000, 16, 0, 4096, 100000, 1}) {
       INFO(t.program.name << ", " << bytes << " bytes");
-      p.patch(bytes);
+      p.fit_to_size(bytes);
       REQUIRE(p.pack(programs));
       check_programs(p, programs);
     }
@@ -205,7 +205,7 @@ TEST_CASE("steps do what ops do, for every size") {
 
 TEST_CASE("a block's program holds what it names, and no more") {
   TestProgram t = one_shot(8, 8, PacketFormat::LL16);
-  Patched p(t, 3, 1 << 14);
+  FittedRank p(t, 3, 1 << 14);
   BlockPrograms programs;
   REQUIRE(p.pack(programs));
   // One step for 7 puts of the same data, one for the sum: 7 + 1 and 1 + 8 operands.
@@ -215,7 +215,7 @@ TEST_CASE("a block's program holds what it names, and no more") {
 
 TEST_CASE("moves that send the same data are one, with a destination for each") {
   TestProgram same = one_shot(4, 4, PacketFormat::LL16);
-  Patched p(same, 1, 4096);
+  FittedRank p(same, 1, 4096);
   BlockPrograms programs;
   REQUIRE(p.pack(programs));
   uint32_t count = 0;
@@ -227,7 +227,7 @@ TEST_CASE("moves that send the same data are one, with a destination for each") 
   CHECK(operands[3].address == p.bases[kInput + 1].address);
 
   TestProgram rows = two_shot_by_ports(4, PacketFormat::LL128);  // a row of its own to each
-  Patched q(rows, 1, 4096);
+  FittedRank q(rows, 1, 4096);
   REQUIRE(q.pack(programs));
   steps = steps_of(programs, 0, count);
   CHECK(steps.steps[0].count == 3);
@@ -236,7 +236,7 @@ TEST_CASE("moves that send the same data are one, with a destination for each") 
 
 TEST_CASE("kinds that do the same become one") {
   TestProgram t = two_shot(4);
-  Patched p(t, 0, 4096);
+  FittedRank p(t, 0, 4096);
   BlockPrograms programs;
   REQUIRE(p.pack(programs));
   uint32_t count = 0;
@@ -247,14 +247,14 @@ TEST_CASE("kinds that do the same become one") {
   CHECK(programs.uses() == device::kUsesSums);
 
   TestProgram ports = exchange(ChannelKind::port);
-  Patched q(ports, 0, 4096);
+  FittedRank q(ports, 0, 4096);
   REQUIRE(q.pack(programs));
   CHECK(programs.uses() == device::kUsesProxy);
 }
 
 TEST_CASE("signals of a memory channel whose end goes by the proxy are posted") {
   TestProgram t = exchange(ChannelKind::memory);
-  Patched p(t, 0, 4096);
+  FittedRank p(t, 0, 4096);
   const auto signals_post = [&](uint32_t& signals) {
     BlockPrograms programs;
     REQUIRE(p.pack(programs));
@@ -283,7 +283,7 @@ TEST_CASE("signals may go with the puts that they follow") {
   // Of rank 0's steps that put or signal by ports: kinds, and whether the next goes with them.
   using Posting = std::vector<std::pair<StepKind, bool>>;
   const auto posting = [](TestProgram t) {
-    Patched p(t, 0, 4096);
+    FittedRank p(t, 0, 4096);
     BlockPrograms programs;
     REQUIRE(p.pack(programs));
     uint32_t count = 0;
@@ -327,7 +327,7 @@ TEST_CASE("signals may go with the puts that they follow") {
 
 TEST_CASE("packets that ports send are distinguished from plain data beside packets") {
   const auto uses_of_rank_0 = [](TestProgram t) {
-    Patched p(t, 0, 4096);
+    FittedRank p(t, 0, 4096);
     BlockPrograms programs;
     REQUIRE(p.pack(programs));
     return programs.uses();
@@ -344,7 +344,7 @@ TEST_CASE("copies that are no power of two are noted") {
   for (const uint32_t copies : {1, 2, 3, 4, 6, 8}) {
     INFO(copies << " copies");
     TestProgram t = one_shot(2, 4, PacketFormat::LL16, copies);
-    Patched p(t, 0, 4096);
+    FittedRank p(t, 0, 4096);
     BlockPrograms programs;
     REQUIRE(p.pack(programs));
     CHECK(((programs.uses() & device::kUsesCopies) != 0) == (copies == 3 || copies == 6));
@@ -353,14 +353,14 @@ TEST_CASE("copies that are no power of two are noted") {
 
 TEST_CASE("plain data that is not divided into 16 bytes is noted") {
   TestProgram t = two_shot(4);
-  Patched p(t, 0, 4096);
+  FittedRank p(t, 0, 4096);
   BlockPrograms programs;
   REQUIRE(p.pack(programs));
   CHECK((programs.uses() & device::kUsesUneven) == 0);
-  p.patch(4096 + 4);
+  p.fit_to_size(4096 + 4);
   REQUIRE(p.pack(programs));
   CHECK((programs.uses() & device::kUsesUneven) != 0);
-  p.patch(4096);
+  p.fit_to_size(4096);
   p.bases[0].address += 4;
   REQUIRE(p.pack(programs));
   CHECK((programs.uses() & device::kUsesUneven) != 0);
@@ -368,7 +368,7 @@ TEST_CASE("plain data that is not divided into 16 bytes is noted") {
 
 TEST_CASE("how the operands of sums lie is noted") {
   TestProgram t = two_shot(4);
-  Patched p(t, 0, 4096);
+  FittedRank p(t, 0, 4096);
   BlockPrograms programs;
   const auto check = [&](uint32_t line, uint32_t shift) {
     REQUIRE(p.pack(programs));
@@ -398,10 +398,10 @@ TEST_CASE("a copy ahead of an op that unpacks becomes one of its moves") {
     for (const bool sync : {false, true}) {
       INFO(static_cast<int>(format) << ", " << sync);
       TestProgram t = copy_and_unpack(format, sync);
-      Patched p(t, 0, 4096);
+      FittedRank p(t, 0, 4096);
       BlockPrograms programs;
       for (const uint64_t bytes : {32, 4096, 100000}) {
-        p.patch(bytes);
+        p.fit_to_size(bytes);
         REQUIRE(p.pack(programs));
         uint32_t count = 0;
         const Steps steps = steps_of(programs, 0, count);
@@ -439,10 +439,10 @@ TEST_CASE("a copy at the end of a block goes beside the packets that the block s
                         Case{2, PacketFormat::sentinel, true, false, 2, 1, 1}}) {
     INFO(c.ranks << " ranks, " << static_cast<int>(c.format) << ", " << c.same << c.more);
     TestProgram t = put_and_copy(c.ranks, c.format, c.same, c.more);
-    Patched p(t, 0, 4096);
+    FittedRank p(t, 0, 4096);
     BlockPrograms programs;
     for (const uint64_t bytes : {32, 4096, 100000}) {
-      p.patch(bytes);
+      p.fit_to_size(bytes);
       REQUIRE(p.pack(programs));
       uint32_t count = 0;
       const Steps steps = steps_of(programs, 0, count);
@@ -472,7 +472,7 @@ TEST_CASE("a put through a port ahead of an op that unpacks stays a step, as the
     add_op(t, r, 0, OpKind::put, {far(1, kOutput, 0)}, {local(kInput, 1)});
     add_op(t, r, 0, OpKind::unpack_packets, {local(kOutput, 1)}, {local(inbox, 0)});
   }
-  Patched p(t, 0, 4096);
+  FittedRank p(t, 0, 4096);
   BlockPrograms programs;
   REQUIRE(p.pack(programs));
   uint32_t count = 0;
@@ -486,11 +486,11 @@ TEST_CASE("a put through a port ahead of an op that unpacks stays a step, as the
 TEST_CASE("packets that 32 bits do not count are noted") {
   TestProgram t = one_shot(2, 1, PacketFormat::LL128);
   constexpr uint64_t kLine = 120;
-  Patched p(t, 0, 4096);
+  FittedRank p(t, 0, 4096);
   BlockPrograms programs;
   for (const uint64_t lines : {device::kMaxShort, device::kMaxShort + 1, uint64_t{1} << 33}) {
     INFO(lines << " lines");
-    p.patch(lines * kLine);
+    p.fit_to_size(lines * kLine);
     REQUIRE(p.pack(programs));
     CHECK(((programs.uses() & device::kUsesLong) != 0) == (lines > device::kMaxShort));
   }
@@ -508,7 +508,7 @@ std::vector<WaitSlots::Slot> slots_of(const RankProgram& rank, const WaitSlots& 
 
 TEST_CASE("signals for which a block alone waits follow from the number of the call") {
   TestProgram t = exchange();  // two waits at one end
-  Patched p(t, 0, 4096);
+  FittedRank p(t, 0, 4096);
   const WaitSlots slots(*p.rank);
   CHECK(slots.per_block() == 1);
   const std::vector<WaitSlots::Slot> waits = slots_of(*p.rank, slots);
@@ -525,7 +525,7 @@ TEST_CASE("a block counts the signals for which it alone waits in a pipeline") {
   TestProgram t = exchange();
   t.program.loops.push_back({1024, 1});
   t.program.ranks[0].ops.back().loop = 0;
-  Patched p(t, 0, 4096);
+  FittedRank p(t, 0, 4096);
   const WaitSlots slots(*p.rank);
   CHECK(slots.per_block() == 2);
   for (const WaitSlots::Slot& wait : slots_of(*p.rank, slots)) {
@@ -537,7 +537,7 @@ TEST_CASE("a block counts the signals for which it alone waits in a pipeline") {
 TEST_CASE("no block owns the count of an end at which several wait") {
   TestProgram t = exchange();
   add_op(t, 0, 1, OpKind::wait, {end_of(0)});
-  Patched p(t, 0, 4096);
+  FittedRank p(t, 0, 4096);
   const WaitSlots slots(*p.rank);
   for (const WaitSlots::Slot& wait : slots_of(*p.rank, slots)) {
     CHECK(!wait.counted);
@@ -547,7 +547,7 @@ TEST_CASE("no block owns the count of an end at which several wait") {
 
 TEST_CASE("programs can be made longer than they are") {
   TestProgram t = two_shot(2);
-  Patched p(t, 0, 4096);
+  FittedRank p(t, 0, 4096);
   BlockPrograms programs;
   REQUIRE(p.pack(programs, 5000));
   CHECK(programs.stride() == 5008);

@@ -165,7 +165,7 @@ std::vector<uint8_t> step_flags(TestProgram& t, uint64_t bytes) {
   Diagnostics diagnostics;
   REQUIRE(lower(t.program, device, diagnostics));
   mark_early_launch(t.program, 0, device.ranks[0]);
-  REQUIRE(patch(device, t.program, {.part_bytes = bytes}, diagnostics));
+  REQUIRE(fit_to_size(device, t.program, {.part_bytes = bytes}, diagnostics));
   const RankProgram& rank = device.ranks[0];
   std::vector<device::BaseAddress> bases;
   for (const device::Base& b : rank.bases) bases.push_back({nullptr, b.copy_stride, b.copies});

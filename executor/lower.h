@@ -1,8 +1,9 @@
-// From plan to device program (interpreter/layout.h): once per plan, then patched per message size.
+// From plan to device program (interpreter/layout.h): once per plan, then fitted to each message
+// size.
 //
 //   DeviceProgram device;
 //   lower(program, device, diagnostics);                     // steps, moves, operands, bases
-//   patch(device, program, {.part_bytes = 4096}, diagnostics);  // ranges, runs, offsets
+//   fit_to_size(device, program, {.part_bytes = 4096}, diagnostics);  // ranges, runs, offsets
 //
 // A rank is lowered by itself, so that a process may lower only its own.
 #pragma once
@@ -23,8 +24,8 @@ namespace mscclc {
 
 /// A buffer of a rank as it lies in memory: `copies` copies, `stride` bytes from one to the next.
 struct BufferLayout {
-  uint64_t bytes = 0;   ///< patched: of one copy
-  uint64_t stride = 0;  ///< patched: `bytes` rounded up to whole lines
+  uint64_t bytes = 0;   ///< fitted: of one copy
+  uint64_t stride = 0;  ///< fitted: `bytes` rounded up to whole lines
   uint32_t copies = 1;
   PacketFormat packets = PacketFormat::none;
 };
@@ -34,7 +35,7 @@ struct BarrierMembers {
   std::vector<uint32_t> blocks;  ///< sorted
 };
 
-/// One rank's device program, with what patching needs to know about it.
+/// One rank's device program, with what fit_to_size() needs to know about it.
 struct RankProgram {
   std::vector<device::DeviceOp> ops;  ///< as steps: an op may become several (runs_as.h)
   std::vector<uint32_t> block_begin;  ///< steps of block b are [block_begin[b], block_begin[b + 1])
@@ -150,9 +151,9 @@ class RowPitch {
 /// capacity, whatever their own size: a rank may be a call ahead of its peers, and what protects
 /// its scratch from them (the prover shows) protects places, not sizes. REQUIRES: no chunk of
 /// `chunking` is longer than the longest of `capacity`.
-[[nodiscard]] bool patch_rank(RankProgram& rank, const Program& program, uint32_t rank_id,
-                              const Chunking& chunking, const Chunking& capacity,
-                              Diagnostics& diagnostics, const RowPitch& pitch = {});
+[[nodiscard]] bool fit_rank_to_size(RankProgram& rank, const Program& program, uint32_t rank_id,
+                                    const Chunking& chunking, const Chunking& capacity,
+                                    Diagnostics& diagnostics, const RowPitch& pitch = {});
 
 /// How a rank's scratch buffers lie for messages up to `capacity`, by buffer (input and output: 0
 /// bytes): what its peers need to know to find them.
@@ -172,7 +173,7 @@ CallerBuffers caller_buffers(const Contract& contract, const Chunking& chunking,
 /// All ranks; scratch is laid out for this very call.
 [[nodiscard]] bool lower(const Program& program, DeviceProgram& out, Diagnostics& diagnostics,
                          RowSteps rows = RowSteps::apart);
-[[nodiscard]] bool patch(DeviceProgram& device, const Program& program, const Call& call,
-                         Diagnostics& diagnostics);
+[[nodiscard]] bool fit_to_size(DeviceProgram& device, const Program& program, const Call& call,
+                               Diagnostics& diagnostics);
 
 }  // namespace mscclc

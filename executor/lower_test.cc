@@ -21,7 +21,7 @@ struct Lowered {
   explicit Lowered(TestProgram& t, uint64_t bytes) {
     t.program.split = true;
     ok = lower(t.program, device, diagnostics) &&
-         patch(device, t.program, {.part_bytes = bytes}, diagnostics);
+         fit_to_size(device, t.program, {.part_bytes = bytes}, diagnostics);
   }
   RankProgram& rank(uint32_t r = 0) { return device.ranks[r]; }
   std::string text() const { return render_text(diagnostics, Sources{}, 100); }
@@ -39,7 +39,7 @@ TEST_CASE("scratch lies as the largest message needs it") {
   RankProgram& rank = device.ranks[0];
   for (const uint64_t bytes : {1024, 256, 100, 0, 1024}) {
     const Chunking call(t.program.contract, bytes, t.program.launch.align);
-    REQUIRE(patch_rank(rank, t.program, 0, call, capacity, diagnostics));
+    REQUIRE(fit_rank_to_size(rank, t.program, 0, call, capacity, diagnostics));
     CHECK(rank.buffers[s].bytes == 1024);
     CHECK(rank.buffers[kInput].bytes == bytes);
     const device::Move& m = rank.moves[0];

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "executor/patched_plan.h"
+#include "executor/testing/fitted_rank.h"
 #include "executor/testing/test_plans.h"
 
 namespace mscclc {
@@ -23,12 +23,12 @@ using device::Steps;
 class Packed {
  public:
   Packed(TestProgram plan, uint32_t rank, uint64_t bytes)
-      : plan_(std::move(plan)), patched_(plan_, rank, bytes) {
-    REQUIRE(patched_.pack(programs_));
+      : plan_(std::move(plan)), fitted_(plan_, rank, bytes) {
+    REQUIRE(fitted_.pack(programs_));
     launch.programs = programs_.data();
     launch.program_bytes = programs_.stride();
     launch.uses = programs_.uses();
-    launch.blocks = static_cast<uint32_t>(patched_.rank->block_begin.size() - 1);
+    launch.blocks = static_cast<uint32_t>(fitted_.rank->block_begin.size() - 1);
   }
   Steps block(uint32_t b) const {
     return Steps(
@@ -38,7 +38,7 @@ class Packed {
 
  private:
   TestProgram plan_;
-  Patched patched_;
+  FittedRank fitted_;
   BlockPrograms programs_;
 };
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "passes/testing/test_text.h"
 
 namespace mscclc {

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "ir/verify/verify.h"
-#include "passes/base/passes.h"
+#include "passes/framework/passes.h"
 
 namespace mscclc {
 namespace {
 
 constexpr PassInfo kPasses[] = {
 #define PASS(name, summary) {#name, summary, run_##name},
-#include "passes/base/passes.def"
+#include "passes/framework/passes.def"
 #undef PASS
 };
 

@@ -10,7 +10,7 @@
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/op_limits.h"
 #include "ir/program/program.h"
-#include "passes/base/pass.h"
+#include "passes/framework/pass.h"
 
 namespace mscclc {
 

@@ -9,12 +9,12 @@
 #include <map>
 #include <random>
 
-#include "ir/base/sanitized.h"
 #include "ir/print/print.h"
 #include "ir/program/access.h"
+#include "ir/support/sanitized.h"
 #include "ir/verify/verify.h"
-#include "passes/base/pass.h"
-#include "passes/base/passes.h"
+#include "passes/framework/pass.h"
+#include "passes/framework/passes.h"
 #include "tests/helpers/programs/test_programs.h"
 
 namespace mscclc {

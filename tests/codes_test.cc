@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "ir/base/read_file.h"
 #include "ir/diagnostics/diagnostic_codes.h"
+#include "ir/support/read_file.h"
 #include "tests/shell.h"
 
 namespace mscclc {

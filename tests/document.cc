@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/shell.h"
 
 namespace mscclc::testing {
@@ -36,7 +36,7 @@ std::string joined(const Lines& lines) {
 }
 
 /// A line without what differs from run to run. A row of a table of results
-/// (tools/base/result_table.h) has whole numbers for long times, and so has the mean below it:
+/// (tools/io/result_table.h) has whole numbers for long times, and so has the mean below it:
 /// their place says what they are.
 std::string bare(const std::string& line) {
   static const std::regex row(R"(^( *\d+ +\d+ +\w+ +\w+ +-?\d+) +[\d.]+ +[\d.]+ +[\d.]+ +(\d+)$)"),

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/shell.h"
 
 namespace mscclc::testing {

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/document.h"
 #include "tests/shell.h"
 

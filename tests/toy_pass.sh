@@ -16,13 +16,13 @@ source tests/toy_copy.sh
 enter_copy "$@"
 
 # 1. The row of the table, at its place in the order.
-insert passes/base/passes.def '^PASS(split,' <<'EOF'
+insert passes/framework/passes.def '^PASS(split,' <<'EOF'
 PASS(rest,          "leave all as it is")
 EOF
 # 2. and 3. The pass, in a folder by subject.
 cat >passes/sync/rest.cc <<'EOF'
 // Leaves a program as it is.
-#include "passes/base/passes.h"
+#include "passes/framework/passes.h"
 
 namespace mscclc {
 

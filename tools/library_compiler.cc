@@ -1,8 +1,8 @@
 // The `mscclc library` command alone: what builds call, whose runtime is not there yet.
 #include <CLI/CLI.hpp>
 
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
 
 int main(int argc, char** argv) {
   mscclc::CommandLine line;

@@ -10,10 +10,10 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/support/environment/environment.h"
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
 #include "tools/commands/programs/kernels.h"
 #include "tools/commands/programs/mscclpp.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
 
 namespace {
 

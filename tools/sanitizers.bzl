@@ -1,5 +1,5 @@
 """What is other in builds with sanitizers, and which tests ./test runs without them; tests themselves ask
-ir/base/sanitized.h."""
+ir/support/sanitized.h."""
 
 # For target_compatible_with: targets that have no place there.
 WITHOUT_SANITIZERS = select({
@@ -25,7 +25,7 @@ _ON_FIBERS = [
     "tests/rows",
 ]
 
-_ASKED = "//ir/base:sanitized"
+_ASKED = "//ir/support:sanitized"
 
 def tries_less(deps):
     """Whether these are dependencies of a test, or of a library of test cases, that tries less with sanitizers."""

@@ -36,9 +36,9 @@
 
 #include "compiler/ast/arena.h"
 #include "compiler/ast/symbols.h"
-#include "ir/base/source.h"
 #include "ir/rows/external.h"
 #include "ir/rows/row_function.h"
+#include "ir/support/source.h"
 
 namespace mscclc::ast {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/base/precondition.h"
 #include "ir/ops/ops.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::ast {
 

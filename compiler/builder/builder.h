@@ -26,7 +26,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/builder/base/operands.h"
+#include "compiler/builder/draft/operands.h"
 
 namespace mscclc {
 

@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "compiler/ast/ast.h"
-#include "ir/base/precondition.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 

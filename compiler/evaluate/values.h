@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compiler/ast/ast.h"
-#include "compiler/builder/base/list.h"
+#include "compiler/builder/draft/list.h"
 #include "ir/program/program.h"
 
 namespace mscclc {

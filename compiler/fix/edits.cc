@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "ir/base/precondition.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::fix {
 namespace {

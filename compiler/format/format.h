@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "ir/base/source.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "ir/support/source.h"
 
 namespace mscclc {
 

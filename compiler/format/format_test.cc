@@ -9,8 +9,8 @@
 
 #include "compiler/testing/text_cases.h"
 #include "compiler/tokens/lexer.h"
-#include "ir/base/read_file.h"
 #include "ir/print/print.h"
+#include "ir/support/read_file.h"
 #include "tests/helpers/programs/test_programs.h"
 
 using namespace mscclc;

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/base/source.h"
 #include "ir/contract/collectives.h"
+#include "ir/support/source.h"
 
 namespace mscclc::msccl {
 

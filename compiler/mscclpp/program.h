@@ -32,9 +32,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/arena.h"
 #include "ir/ops/dtypes.h"
 #include "ir/ops/ops.h"
+#include "ir/support/arena.h"
 
 namespace mscclc::mscclpp {
 

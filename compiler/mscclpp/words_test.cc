@@ -7,7 +7,7 @@
 
 #include "compiler/mscclpp/passes.h"
 #include "compiler/mscclpp/read_trace.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 
 using namespace mscclc;
 using namespace mscclc::mscclpp;

@@ -1,6 +1,6 @@
 #include "compiler/parser/definition_parser.h"
 
-#include "ir/base/precondition.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 

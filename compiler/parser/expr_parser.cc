@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "ir/base/precondition.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 

@@ -8,7 +8,7 @@
 #include "compiler/parser/parser.h"
 #include "compiler/testing/text_cases.h"
 #include "compiler/tokens/lexer.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 
 using namespace mscclc;
 

@@ -1,7 +1,7 @@
 #include "compiler/rows/library.h"
 
 #include "compiler/rows/read_rows.h"
-#include "ir/base/precondition.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::rows {
 

@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/rows/library.h"
-#include "ir/base/read_file.h"
 #include "ir/rows/print_row.h"
+#include "ir/support/read_file.h"
 
 namespace mscclc::rows {
 namespace {

@@ -4,8 +4,8 @@
 #include <map>
 #include <sstream>
 
-#include "ir/base/read_file.h"
 #include "ir/print/print.h"
+#include "ir/support/read_file.h"
 
 namespace mscclc {
 

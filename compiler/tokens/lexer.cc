@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "ir/base/utf8.h"
+#include "ir/support/utf8.h"
 
 namespace mscclc {
 namespace {

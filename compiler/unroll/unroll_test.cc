@@ -5,8 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/testing/text_cases.h"
-#include "ir/base/read_file.h"
 #include "ir/print/print.h"
+#include "ir/support/read_file.h"
 #include "ir/verify/verify.h"
 
 using namespace mscclc;

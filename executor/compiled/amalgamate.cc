@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "ir/base/fnv.h"
+#include "ir/support/fnv.h"
 
 namespace {
 

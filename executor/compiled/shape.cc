@@ -12,7 +12,7 @@
 #include "executor/kernel_threads.h"
 #include "executor/lower.h"
 #include "executor/rows/externals.h"
-#include "ir/base/fnv.h"
+#include "ir/support/fnv.h"
 
 namespace mscclc {
 
@@ -182,7 +182,7 @@ bool pack_sample(const Program& program, uint32_t rank, BlockPrograms& programs,
       {1, contract.chunk_count(Side::input, rank), contract.chunk_count(Side::output, rank)});
   const Chunking chunking(contract, chunks * kChunk, granule);
   lowered.align = granule;
-  if (!patch_rank(lowered, program, rank, chunking, chunking, diagnostics)) return false;
+  if (!fit_rank_to_size(lowered, program, rank, chunking, chunking, diagnostics)) return false;
   std::vector<device::BaseAddress> bases;
   for (size_t i = 0; i < lowered.bases.size(); ++i) {
     const device::Base& base = lowered.bases[i];

@@ -14,7 +14,7 @@
 
 #include "executor/block_programs.h"
 #include "executor/compiled_arguments.h"
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 
 namespace mscclc {
 

@@ -35,7 +35,7 @@ struct Packed {
     Diagnostics diagnostics;
     REQUIRE(lower_rank(program, rank, lowered, diagnostics));
     const Chunking chunking(program.contract, part, program.launch.align);
-    REQUIRE(patch_rank(lowered, program, rank, chunking, chunking, diagnostics));
+    REQUIRE(fit_rank_to_size(lowered, program, rank, chunking, chunking, diagnostics));
     for (size_t i = 0; i < lowered.bases.size(); ++i) {
       const device::Base& base = lowered.bases[i];
       bases.push_back(

@@ -14,7 +14,7 @@ class JoinedCopies {
  public:
   static constexpr uint32_t kNoOp = 0xffffffffu;
 
-  /// REQUIRES: the rank is patched.
+  /// REQUIRES: the rank is fitted.
   explicit JoinedCopies(const RankProgram& rank);
 
   /// The copy that an op does, too, or kNoOp.

@@ -51,7 +51,8 @@ bool fits(const Program& program, const Machine& machine, Diagnostics& diagnosti
 std::optional<Timeline> Model::predict(Call call, const Machine& machine, Diagnostics& diagnostics,
                                        Detail detail) {
   if (!fits(program_, machine, diagnostics) || !lower_once(diagnostics) ||
-      !check_call(program_, call, diagnostics) || !patch(device_, program_, call, diagnostics)) {
+      !check_call(program_, call, diagnostics) ||
+      !fit_to_size(device_, program_, call, diagnostics)) {
     return std::nullopt;
   }
   size_t size = 0;

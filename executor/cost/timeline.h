@@ -77,7 +77,7 @@ struct Timeline {
   std::vector<std::vector<uint32_t>> meetings;  ///< the steps that met at a barrier
 };
 
-/// Runs calls of a plan. Errors: plan-hangs. REQUIRES: `device` is lowered and patched for `call`,
+/// Runs calls of a plan. Errors: plan-hangs. REQUIRES: `device` is lowered and fitted to `call`,
 /// `machine` has as many GPUs as the plan has ranks.
 [[nodiscard]] std::optional<Timeline> run_timeline(const Program& program,
                                                    const DeviceProgram& device, const Call& call,

@@ -70,7 +70,7 @@ struct Work {
   void load(uint32_t shared, uint64_t bytes);
 };
 
-/// Works out what steps of a rank do. The rank must be patched.
+/// Works out what steps of a rank do. The rank must be fitted.
 class WorkOut {
  public:
   WorkOut(const Program& program, const RankProgram& lowered, uint32_t rank, const Machine& machine,

@@ -1,8 +1,8 @@
 // The device program: flat arrays that the interpreter walks, the same on every machine.
 //
 // `ops` are built once per plan. What depends on the message size (ranges, runs, offsets, rounds)
-// lies in fields that lower.h patches. Nothing here has a fixed limit: every array is found by an
-// index, every offset has 64 bits.
+// lies in fields that lower.h fits to a size. Nothing here has a fixed limit: every array is found
+// by an index, every offset has 64 bits.
 //
 //   op -> moves -> operands -> bases          (which buffers of which ranks)
 //           └----> runs -> offsets            (which bytes of them, for this message size)
@@ -75,10 +75,10 @@ bool adds_exactly(const Op& op) {
 struct Move {
   uint32_t operands;  ///< operands[operands ...]: destinations, then sources
   uint16_t dsts, srcs;
-  uint32_t runs;            ///< patched: runs[runs ...], in virtual order
-  uint32_t run_count : 31;  ///< patched
-  uint32_t like_last : 1;   ///< patched: runs at the same virtual bytes as the op's move before
-  uint64_t begin, end;  ///< patched: this block's part of the virtual range; in a loop all of it
+  uint32_t runs;            ///< fitted: runs[runs ...], in virtual order
+  uint32_t run_count : 31;  ///< fitted
+  uint32_t like_last : 1;   ///< fitted: runs at the same virtual bytes as the op's move before
+  uint64_t begin, end;      ///< fitted: this block's part of the virtual range; in a loop all of it
 };
 static_assert(sizeof(Move) == 32);
 
@@ -115,13 +115,13 @@ struct Base {
   uint32_t rank, buffer;
   uint32_t copies;  ///< call k uses copy k % copies
   uint32_t reserved;
-  uint64_t copy_stride;  ///< patched: bytes from one copy to the next
+  uint64_t copy_stride;  ///< fitted: bytes from one copy to the next
 };
 static_assert(sizeof(Base) == 24);
 
 struct DeviceLoop {
   uint64_t unit;    ///< round i moves virtual bytes [i * unit, (i + 1) * unit)
-  uint64_t rounds;  ///< patched
+  uint64_t rounds;  ///< fitted
 };
 static_assert(sizeof(DeviceLoop) == 16);
 

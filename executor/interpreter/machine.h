@@ -24,7 +24,7 @@
 //                           slice start(tile, slice), add(tile, slice), finish(tile, slice)
 //   m.for_each_piece<F>(stretch, fn)   calls fn(piece) for every piece of a stretch, any order; who
 //                           gets a piece is a matter of its place in the stretch and of F alone
-//                           (passes/base/thread_partition.h counts on it)
+//                           (passes/framework/thread_partition.h counts on it)
 //   m.for_each_small_piece<F>(stretch, fn)  optional: the same for trees and exact sums,
 //                           with smaller pieces
 //   m.for_each_target(n, fn)           calls fn(i) for i < n, any order; each by one thread

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "executor/rows/emit_order.h"
-#include "ir/base/precondition.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::rows {
 namespace {

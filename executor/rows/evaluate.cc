@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "executor/rows/row_values.h"
-#include "ir/base/precondition.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::rows {
 namespace {

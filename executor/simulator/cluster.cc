@@ -22,7 +22,7 @@ bool Cluster::build(Diagnostics& diagnostics, RowSteps rows) {
 bool Cluster::choose_rows(RowSteps rows, Diagnostics& diagnostics) {
   if (rows == rows_ || program_.functions.empty()) return true;
   rows_ = rows;
-  patched_ = false;
+  fitted_ = false;
   return lower(program_, device_, diagnostics, rows);
 }
 
@@ -105,16 +105,16 @@ void Cluster::fill_scratch(uint32_t rank, bool poison) {
 }
 
 bool Cluster::fit(const Call& call, uint64_t capacity, Diagnostics& diagnostics) {
-  const bool cut_alike = patched_ && program_.granule(call.dtype) == program_.granule(call_.dtype);
+  const bool cut_alike = fitted_ && program_.granule(call.dtype) == program_.granule(call_.dtype);
   if (!cut_alike || call.part_bytes != call_.part_bytes || capacity != capacity_) {
     const Chunking chunking(program_.contract, call.part_bytes, program_.granule(call.dtype));
     const Chunking most(program_.contract, capacity, program_.granule(call.dtype));
-    patched_ = true;
-    for (uint32_t r = 0; patched_ && r < device_.ranks.size(); ++r) {
+    fitted_ = true;
+    for (uint32_t r = 0; fitted_ && r < device_.ranks.size(); ++r) {
       device_.ranks[r].align = program_.granule(call.dtype);
-      patched_ = patch_rank(device_.ranks[r], program_, r, chunking, most, diagnostics);
+      fitted_ = fit_rank_to_size(device_.ranks[r], program_, r, chunking, most, diagnostics);
     }
-    if (!patched_) return false;
+    if (!fitted_) return false;
   }
   call_ = call;
   capacity_ = capacity;

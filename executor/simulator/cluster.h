@@ -108,7 +108,7 @@ class Cluster {
   RowSteps rows_ = RowSteps::together;
   Call call_;
   uint64_t capacity_ = 0;  ///< bytes of a part for which scratch is laid out
-  bool patched_ = false;
+  bool fitted_ = false;
   uint64_t next_call_ = 0;
   FiberPool own_fibers_;
   FiberPool* fibers_ = &own_fibers_;

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/base/source.h"
 #include "ir/diagnostics/facts.h"
+#include "ir/support/source.h"
 
 namespace mscclc {
 

@@ -1,10 +1,10 @@
 // Diagnostics as JSON for editors: one object per line.
 #include <algorithm>
 
-#include "ir/base/utf8.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/diagnostics/excerpt.h"
 #include "ir/diagnostics/printable.h"
+#include "ir/support/utf8.h"
 
 namespace mscclc {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/base/source.h"
+#include "ir/support/source.h"
 
 namespace mscclc {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/base/source.h"
+#include "ir/support/source.h"
 
 namespace mscclc {
 

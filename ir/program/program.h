@@ -13,14 +13,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/base/arena.h"
-#include "ir/base/source.h"
 #include "ir/contract/contract.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/summations.h"
 #include "ir/program/flag_array.h"
 #include "ir/rows/external.h"
 #include "ir/rows/row_function.h"
+#include "ir/support/arena.h"
+#include "ir/support/source.h"
 
 namespace mscclc {
 

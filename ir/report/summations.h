@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "ir/base/result.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/summations.h"
+#include "ir/support/result.h"
 
 namespace mscclc {
 

@@ -15,7 +15,7 @@
 #include "ir/program/rank_parts.h"
 #include "passes/assign/assign_sequence.h"
 #include "passes/assign/chains.h"
-#include "passes/base/passes.h"
+#include "passes/framework/passes.h"
 
 namespace mscclc::assign {
 namespace {

@@ -18,8 +18,8 @@
 
 #include "passes/assign/chains.h"
 #include "passes/assign/stages.h"
-#include "passes/base/inserts.h"
-#include "passes/base/passes.h"
+#include "passes/framework/inserts.h"
+#include "passes/framework/passes.h"
 
 namespace mscclc::assign {
 namespace {

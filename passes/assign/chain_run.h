@@ -18,7 +18,7 @@
 #include "passes/assign/chain_cells.h"
 #include "passes/assign/chain_sets.h"
 #include "passes/assign/chains.h"
-#include "passes/base/clock_rows.h"
+#include "passes/framework/clock_rows.h"
 
 namespace mscclc::assign {
 

@@ -6,7 +6,7 @@
 #include "passes/assign/chain_run.h"
 #include "passes/assign/chain_sets.h"
 #include "passes/assign/stages.h"
-#include "passes/base/passes.h"
+#include "passes/framework/passes.h"
 
 namespace mscclc::assign {
 namespace {

@@ -16,8 +16,8 @@
 #include <algorithm>
 
 #include "ir/report/op_error.h"
-#include "passes/base/inserts.h"
-#include "passes/base/passes.h"
+#include "passes/framework/inserts.h"
+#include "passes/framework/passes.h"
 #include "passes/sync/check_order.h"
 
 namespace mscclc {

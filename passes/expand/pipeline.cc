@@ -19,10 +19,10 @@
 #include <algorithm>
 
 #include "ir/report/op_error.h"
-#include "passes/base/group_run.h"
-#include "passes/base/inserts.h"
-#include "passes/base/passes.h"
 #include "passes/expand/unit_order.h"
+#include "passes/framework/group_run.h"
+#include "passes/framework/inserts.h"
+#include "passes/framework/passes.h"
 #include "passes/sync/check_order.h"
 
 namespace mscclc::expand {

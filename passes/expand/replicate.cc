@@ -18,7 +18,7 @@
 #include <numeric>
 
 #include "ir/program/applied.h"
-#include "passes/base/passes.h"
+#include "passes/framework/passes.h"
 
 namespace mscclc {
 namespace {

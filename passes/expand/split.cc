@@ -4,8 +4,8 @@
 //   tb 0 { A }  tb 1 { B }  tb 0 { C }      =>      tb 0 { A ; C }  tb 1 { B }
 #include <algorithm>
 
-#include "passes/base/passes.h"
-#include "passes/base/rank_work.h"
+#include "passes/framework/passes.h"
+#include "passes/framework/rank_work.h"
 
 namespace mscclc {
 namespace {

@@ -20,8 +20,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "passes/base/op_size.h"
-#include "passes/base/passes.h"
+#include "passes/framework/op_size.h"
+#include "passes/framework/passes.h"
 
 namespace mscclc {
 namespace {

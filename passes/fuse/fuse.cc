@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <mutex>
 
-#include "passes/base/op_size.h"
-#include "passes/base/passes.h"
-#include "passes/base/rank_work.h"
+#include "passes/framework/op_size.h"
+#include "passes/framework/passes.h"
+#include "passes/framework/rank_work.h"
 #include "passes/fuse/fuse_reads.h"
 #include "passes/fuse/fuse_rules.h"
 #include "passes/fuse/fuse_runs.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "passes/base/passes.h"
+#include "passes/framework/passes.h"
 #include "passes/fuse/fuse_rules.h"
 
 namespace mscclc::fusion {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "passes/base/passes.h"
+#include "passes/framework/passes.h"
 #include "passes/fuse/fuse.h"
 #include "passes/testing/test_text.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/program/program.h"
-#include "passes/base/clock_rows.h"
+#include "passes/framework/clock_rows.h"
 
 namespace mscclc::order {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/report/op_error.h"
-#include "passes/base/passes.h"
+#include "passes/framework/passes.h"
 
 namespace mscclc::order {
 

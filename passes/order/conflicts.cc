@@ -1,7 +1,7 @@
 #include "passes/order/conflicts.h"
 
-#include "passes/base/passes.h"
-#include "passes/base/thread_partition.h"
+#include "passes/framework/passes.h"
+#include "passes/framework/thread_partition.h"
 
 namespace mscclc::order {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "ir/report/op_error.h"
-#include "passes/base/passes.h"
+#include "passes/framework/passes.h"
 #include "passes/symbolic/symbolic_run.h"
 
 namespace mscclc::symbolic {

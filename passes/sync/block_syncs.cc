@@ -1,6 +1,6 @@
 #include "passes/sync/block_syncs.h"
 
-#include "passes/base/group_run.h"
+#include "passes/framework/group_run.h"
 
 namespace mscclc::order {
 namespace {

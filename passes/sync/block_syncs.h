@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "ir/program/program.h"
-#include "passes/base/pass.h"
+#include "passes/framework/pass.h"
 #include "passes/order/block_sequence.h"
 
 namespace mscclc::order {

@@ -2,7 +2,7 @@
 
 #include "ir/print/print.h"
 #include "ir/report/op_error.h"
-#include "passes/base/passes.h"
+#include "passes/framework/passes.h"
 #include "passes/sync/block_syncs.h"
 #include "passes/sync/order_finder.h"
 

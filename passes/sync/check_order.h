@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ir/program/program.h"
-#include "passes/base/pass.h"
+#include "passes/framework/pass.h"
 
 namespace mscclc::order {
 

@@ -8,9 +8,9 @@
 #include <tuple>
 
 #include "ir/report/op_error.h"
-#include "passes/base/group_run.h"
-#include "passes/base/op_size.h"
-#include "passes/base/passes.h"
+#include "passes/framework/group_run.h"
+#include "passes/framework/op_size.h"
+#include "passes/framework/passes.h"
 #include "passes/sync/check_order.h"
 
 namespace mscclc::order {

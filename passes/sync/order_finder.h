@@ -15,8 +15,8 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
-#include "passes/base/inserts.h"
-#include "passes/base/rank_work.h"
+#include "passes/framework/inserts.h"
+#include "passes/framework/rank_work.h"
 #include "passes/order/block_run.h"
 #include "passes/order/conflicts.h"
 #include "passes/order/order_edges.h"

@@ -18,8 +18,8 @@
 // its own output changes nothing.
 #include <utility>
 
-#include "passes/base/passes.h"
-#include "passes/base/rank_work.h"
+#include "passes/framework/passes.h"
+#include "passes/framework/rank_work.h"
 #include "passes/sync/block_syncs.h"
 #include "passes/sync/check_order.h"
 #include "passes/sync/drop_barriers.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/read_file.h"
-#include "ir/base/sanitized.h"
 #include "ir/print/print.h"
+#include "ir/support/read_file.h"
+#include "ir/support/sanitized.h"
 #include "ir/verify/verify.h"
 #include "plans/format/plan_json.h"
 #include "tests/helpers/plans/random_plan.h"

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "ir/base/link_kind.h"
 #include "ir/contract/collectives.h"
 #include "ir/contract/order.h"
 #include "ir/ops/dtypes.h"
 #include "ir/program/proof.h"
+#include "ir/support/link_kind.h"
 
 namespace mscclc {
 

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "ir/base/link_kind.h"
-#include "ir/base/result.h"
 #include "ir/contract/contract.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops.h"
+#include "ir/support/link_kind.h"
+#include "ir/support/result.h"
 #include "plans/format/library_call.h"
 
 namespace mscclc {

@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "ir/base/read_file.h"
 #include "ir/print/print.h"
+#include "ir/support/read_file.h"
 #include "plans/format/plan_json.h"
 
 namespace mscclc {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/read_file.h"
 #include "ir/program/applied.h"
+#include "ir/support/read_file.h"
 #include "plans/format/plan_json.h"
 #include "plans/format/wire/peer_rules.h"
 #include "tests/helpers/plans/random_plan.h"

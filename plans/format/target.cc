@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "ir/base/read_file.h"
 #include "ir/ops/ops.h"
+#include "ir/support/read_file.h"
 #include "plans/format/json/json_read.h"
 
 namespace mscclc {

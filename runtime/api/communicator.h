@@ -54,9 +54,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/link_kind.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/dtypes.h"
+#include "ir/support/link_kind.h"
 #include "runtime/api/call.h"
 #include "runtime/api/proof_policy.h"
 #include "runtime/api/stream.h"

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/dtypes.h"
+#include "ir/support/result.h"
 #include "runtime/api/lane.h"
 #include "runtime/api/link.h"
 #include "runtime/api/stream.h"

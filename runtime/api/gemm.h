@@ -6,9 +6,9 @@
 #include <functional>
 #include <memory>
 
-#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/dtypes.h"
+#include "ir/support/result.h"
 #include "runtime/api/stream.h"
 
 namespace mscclc {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 
 namespace mscclc {
 

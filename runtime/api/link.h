@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ir/base/link_kind.h"
+#include "ir/support/link_kind.h"
 
 namespace mscclc {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/api/lane.h"
 #include "runtime/network/exposed_memory.h"
 #include "runtime/network/landing.h"

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/gpu.h"

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "ir/support/read_file.h"
 #include "plans/format/plan_json.h"
 #include "plans/format/target.h"
 

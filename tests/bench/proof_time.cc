@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "passes/prove/prove.h"
 #include "plans/format/plan_json.h"
 #include "plans/format/target.h"

@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "plans/format/library_table.h"
 
 extern char** environ;

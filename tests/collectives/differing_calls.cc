@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "plans/format/plan_json.h"
 #include "plans/format/target.h"
 #include "runtime/api/collectives.h"

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "plans/format/plan_json.h"
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/collectives.h"

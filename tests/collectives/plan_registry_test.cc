@@ -17,8 +17,8 @@
 #include <type_traits>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
 #include "ir/program/program.h"
+#include "ir/support/read_file.h"
 #include "plans/format/plan_json.h"
 #include "runtime/api/builtin_library.h"
 #include "runtime/support/environment/environment.h"

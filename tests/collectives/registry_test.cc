@@ -8,8 +8,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "ir/base/read_file.h"
 #include "ir/program/program.h"
+#include "ir/support/read_file.h"
 #include "plans/format/library_table.h"
 #include "runtime/api/plan_registry.h"
 #include "runtime/support/environment/environment.h"

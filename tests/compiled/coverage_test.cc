@@ -18,7 +18,7 @@ bool pack(const Program& program, uint32_t rank, uint64_t bytes, BlockPrograms& 
   if (!lower_rank(program, rank, lowered, diagnostics)) return false;
   const uint64_t part = Chunking::part_for_message(program.contract, bytes, 4);
   const Chunking chunking(program.contract, part, program.launch.align);
-  if (!patch_rank(lowered, program, rank, chunking, chunking, diagnostics)) return false;
+  if (!fit_rank_to_size(lowered, program, rank, chunking, chunking, diagnostics)) return false;
   std::vector<device::BaseAddress> bases;
   for (size_t i = 0; i < lowered.bases.size(); ++i) {
     bases.push_back({reinterpret_cast<uint8_t*>((i + 1) << 32), lowered.bases[i].copy_stride,

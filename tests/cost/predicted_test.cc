@@ -11,7 +11,7 @@
 
 #include "executor/cost/explanation.h"
 #include "executor/cost/machines.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/cost/measured.h"
 #include "tests/library/library.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "executor/testing/op_plans.h"
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "tests/engines/engine_trial.h"
 
 namespace mscclc {

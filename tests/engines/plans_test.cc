@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "ir/base/sanitized.h"
 #include "ir/print/print.h"
+#include "ir/support/sanitized.h"
 #include "passes/prove/prove.h"
 #include "tests/engines/engine_trial.h"
 #include "tests/explore/mutants.h"

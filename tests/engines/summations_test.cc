@@ -6,8 +6,8 @@
 #include <span>
 
 #include "executor/testing/tree_plans.h"
-#include "ir/base/sanitized.h"
 #include "ir/ops/trees.h"
+#include "ir/support/sanitized.h"
 #include "tests/engines/engine_trial.h"
 
 namespace mscclc {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
 #include "ir/ops/ops.h"
+#include "ir/support/read_file.h"
 #include "passes/prove/prove.h"
 
 namespace mscclc {

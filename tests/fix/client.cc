@@ -5,7 +5,7 @@
 #include <sstream>
 #include <vector>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/shell.h"
 
 namespace mscclc::testing {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <regex>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 
 namespace mscclc::testing {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "passes/prove/prove.h"
 #include "plans/format/plan_json.h"
 #include "tests/engines/coinciding_programs.h"

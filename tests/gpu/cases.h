@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/base/result.h"
 #include "ir/program/program.h"
+#include "ir/support/result.h"
 #include "runtime/core/runner/checked_call.h"
 #include "tests/gpu/stage/stage.h"
 #include "tests/library/library.h"

@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "tests/gpu/parts.h"
-#include "tools/bench/base/hardware_queues.h"
+#include "tools/bench/support/hardware_queues.h"
 
 namespace mscclc::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "tests/gpu/cases.h"
 
 namespace mscclc::testing {

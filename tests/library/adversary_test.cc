@@ -2,7 +2,7 @@
 // ahead. Its programs are right, so nothing may ever go wrong.
 #include <catch2/catch.hpp>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "tests/library/library.h"
 
 namespace mscclc {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "passes/prove/prove.h"
 #include "tests/library/library.h"
 

@@ -6,8 +6,8 @@
 #include <regex>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
 #include "ir/rows/row_function.h"
+#include "ir/support/read_file.h"
 
 namespace mscclc {
 namespace {

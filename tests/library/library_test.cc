@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 
 namespace mscclc {
 namespace {

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "compiler/parser/parser.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/library/library.h"
 
 namespace mscclc {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <utility>
 
-#include "tools/base/library.h"
+#include "tools/io/library.h"
 
 namespace mscclc {
 

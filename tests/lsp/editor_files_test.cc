@@ -8,10 +8,10 @@
 
 #include "compiler/ast/symbols.h"
 #include "compiler/resolve/options.h"
-#include "ir/base/read_file.h"
 #include "ir/contract/collectives.h"
 #include "ir/ops/ops.h"
 #include "ir/rows/external.h"
+#include "ir/support/read_file.h"
 
 namespace mscclc {
 namespace {

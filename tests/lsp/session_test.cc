@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/lsp/client.h"
 
 using namespace mscclc;

@@ -12,7 +12,7 @@
 #include <map>
 #include <sstream>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/helpers/runtime/processes.h"
 #include "tests/nodes/far_network.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 

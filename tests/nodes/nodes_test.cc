@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <set>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "runtime/api/host_device.h"
 #include "tests/helpers/runtime/descriptors.h"
 #include "tests/helpers/runtime/named_threads.h"

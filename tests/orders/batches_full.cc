@@ -17,7 +17,7 @@
 #include "tests/library/library.h"
 #include "tests/long_run/long_run.h"
 #include "tests/orders/plan_batches.h"
-#include "tools/base/library.h"
+#include "tools/io/library.h"
 
 namespace {
 

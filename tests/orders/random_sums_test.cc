@@ -5,7 +5,7 @@
 
 #include "compiler/compile.h"
 #include "executor/cpu/dice.h"
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "passes/prove/prove.h"
 #include "tests/orders/ordered_sums.h"
 

@@ -16,7 +16,7 @@
 #include "tests/library/library.h"
 #include "tests/long_run/long_run.h"
 #include "tests/orders/ordered_rows.h"
-#include "tools/base/library.h"
+#include "tools/io/library.h"
 
 namespace {
 

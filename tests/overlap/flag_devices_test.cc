@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "tests/overlap/beside_gemm.h"
 #include "tests/overlap/flag_plans.h"
 #include "tests/overlap/gemm_side.h"

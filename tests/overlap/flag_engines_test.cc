@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "executor/cuda/testing/ranks.h"
-#include "ir/base/sanitized.h"
 #include "ir/program/flag_regions.h"
+#include "ir/support/sanitized.h"
 #include "tests/engines/engine_trial.h"
 #include "tests/overlap/flag_plans.h"
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 
 namespace mscclc::testing {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "executor/simulator/run.h"
-#include "ir/base/sanitized.h"
 #include "ir/print/print.h"
+#include "ir/support/sanitized.h"
 #include "passes/prove/prove.h"
 #include "plans/format/plan_json.h"
 #include "tests/overlap/flag_plans.h"

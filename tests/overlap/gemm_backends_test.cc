@@ -2,7 +2,7 @@
 // and the collective one after the other, computed by plain loops.
 #include <catch2/catch.hpp>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "tests/overlap/gemm_rank.h"
 #include "tests/runtime/ranks.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "executor/simulator/schedules/witness.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "passes/prove/prove.h"
 #include "plans/format/plan_json.h"
 

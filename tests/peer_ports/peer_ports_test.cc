@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <set>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 
 namespace mscclc {
 namespace {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "plans/format/plan_json.h"
 #include "tests/peer_ports/peer_ports.h"
 

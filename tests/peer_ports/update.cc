@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/peer_ports/peer_ports.h"
 
 int main() {

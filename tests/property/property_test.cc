@@ -6,8 +6,8 @@
 
 #include "compiler/compile.h"
 #include "executor/simulator/run.h"
-#include "ir/base/sanitized.h"
 #include "ir/print/print.h"
+#include "ir/support/sanitized.h"
 #include "plans/format/plan_json.h"
 #include "tests/property/generator.h"
 

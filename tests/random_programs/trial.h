@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/base/result.h"
 #include "ir/program/program.h"
+#include "ir/support/result.h"
 #include "tests/random_programs/families/families.h"
 
 namespace mscclc::random_programs {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "runtime/api/kernel_maker.h"
 #include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/rows/row_plans.h"

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 
 namespace mscclc::testing {
 namespace {

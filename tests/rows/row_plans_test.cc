@@ -7,10 +7,10 @@
 
 #include "compiler/rows/library.h"
 #include "executor/cpu/dice.h"
-#include "ir/base/sanitized.h"
 #include "ir/print/print.h"
 #include "ir/rows/check_row.h"
 #include "ir/rows/print_row.h"
+#include "ir/support/sanitized.h"
 #include "plans/format/plan_json.h"
 #include "runtime/choice/proofs/plan_digest.h"
 #include "tests/helpers/plans/rehash.h"

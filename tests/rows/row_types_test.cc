@@ -6,9 +6,9 @@
 
 #include "compiler/compile.h"
 #include "executor/simulator/run.h"
-#include "ir/base/read_file.h"
-#include "ir/base/sanitized.h"
 #include "ir/print/print.h"
+#include "ir/support/read_file.h"
+#include "ir/support/sanitized.h"
 #include "ir/verify/row_faults.h"
 #include "passes/prove/prove.h"
 #include "plans/format/plan_json.h"
@@ -153,7 +153,7 @@ uint64_t moved_into(const Program& program, std::string_view name, Dtype dtype, 
   DeviceProgram device;
   REQUIRE(lower(program, device, diagnostics));
   const Call call{.part_bytes = rows * program.granule(dtype), .dtype = dtype};
-  REQUIRE(patch(device, program, call, diagnostics));
+  REQUIRE(fit_to_size(device, program, call, diagnostics));
   const RankProgram& rank = device.ranks[0];
   uint64_t bytes = 0;
   for (const device::Move& move : rank.moves) {

@@ -7,7 +7,7 @@
 
 #include "compiler/rows/read_rows.h"
 #include "executor/rows/evaluate.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/rows/row_inputs.h"
 
 namespace mscclc::rows {

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {

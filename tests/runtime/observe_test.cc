@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/job.h"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/in_process.h"
 #include "tests/library/library.h"

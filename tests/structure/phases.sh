@@ -12,7 +12,7 @@ query() { bazel query "$1" 2>/dev/null | sort; }
 tests_that_ask() {
   local sources
   sources=$(find . -path './bazel-*' -prune -o -path ./build -prune -o \( -name '*.cc' -o -name '*.h' \) \
-    -exec grep -lF '#include "ir/base/sanitized.h"' {} + | sed -E 's#^\./(.*)/([^/]*)$#//\1:\2#')
+    -exec grep -lF '#include "ir/support/sanitized.h"' {} + | sed -E 's#^\./(.*)/([^/]*)$#//\1:\2#')
   [[ $sources ]] || { echo "no source asks whether a sanitizer watches" >&2; return 1; }
   query "let asking = $(of_rules "set($sources)") in
     kind('_test rule', \$asking union $(of_rules "\$asking"))"

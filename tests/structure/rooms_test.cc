@@ -8,7 +8,7 @@
 #include <sstream>
 #include <vector>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/structure/sources.h"
 
 namespace mscclc::structure {

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 
 namespace mscclc::structure {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/structure/sources.h"
 
 namespace mscclc::structure {
@@ -12,7 +12,7 @@ namespace {
 
 const std::string kTable =
     "ir:\n"
-    "passes/base: ir\n"
+    "passes/framework: ir\n"
     "passes: ir passes/base\n"
     "passes tests: compiler\n"
     "compiler: ir passes\n"
@@ -36,12 +36,12 @@ TEST_CASE("an include that goes upward is found") {
   CHECK(wrong("ir/program/program.h", "#pragma once\n  # include \"passes/pass.h\"\n") ==
         std::vector<std::string>{
             "ir/program/program.h includes passes/pass.h: ir may not include passes (layers.bzl)"});
-  CHECK(wrong("passes/base/pass.h", "#include \"passes/registry.h\"\n").size() == 1);
+  CHECK(wrong("passes/framework/pass.h", "#include \"passes/registry.h\"\n").size() == 1);
   CHECK(wrong("passes/fuse.cc", "#include <compiler/compile.h>\n#include <map>\n").size() == 1);
 }
 
 TEST_CASE("an include that the table allows is right") {
-  CHECK(wrong("passes/fuse.cc", "#include \"passes/base/pass.h\"\n#include \"ir/ops/ops.h\"\n")
+  CHECK(wrong("passes/fuse.cc", "#include \"passes/framework/pass.h\"\n#include \"ir/ops/ops.h\"\n")
             .empty());
   CHECK(wrong("ir/program/program.cc",
               "#include \"ir/program/program.h\"\n// #include \"passes/fuse.h\"\n")
@@ -52,7 +52,7 @@ TEST_CASE("an include that the table allows is right") {
 TEST_CASE("tests of a folder may include what is said of them") {
   CHECK(wrong("passes/fuse_test.cc", "#include \"compiler/compile.h\"\n").empty());
   CHECK(wrong("passes/fuse_test_text.h", "#include \"compiler/compile.h\"\n").empty());
-  CHECK(wrong("passes/base/pass_test.cc", "#include \"compiler/compile.h\"\n").size() == 1);
+  CHECK(wrong("passes/framework/pass_test.cc", "#include \"compiler/compile.h\"\n").size() == 1);
 }
 
 TEST_CASE("a file or an include outside of all folders is found") {

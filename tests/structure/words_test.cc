@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "tests/structure/sources.h"
 
 namespace mscclc::structure {

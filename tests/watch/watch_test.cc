@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 
 using namespace mscclc;
 namespace fs = std::filesystem;

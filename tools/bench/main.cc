@@ -11,13 +11,13 @@
 #include <new>
 
 #include "ir/diagnostics/first_message.h"
-#include "tools/base/files.h"
-#include "tools/bench/base/options.h"
 #include "tools/bench/contenders/torch.h"
 #include "tools/bench/ranks/ranks.h"
 #include "tools/bench/report/report.h"
 #include "tools/bench/results/record.h"
 #include "tools/bench/session.h"
+#include "tools/bench/support/options.h"
+#include "tools/io/files.h"
 
 namespace mscclc::bench {
 namespace {

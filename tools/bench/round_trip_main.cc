@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "executor/shared_atomics.h"
-#include "tools/base/files.h"
-#include "tools/bench/base/statistics.h"
 #include "tools/bench/kernels/push.h"
 #include "tools/bench/kernels/round_trip.h"
+#include "tools/bench/support/statistics.h"
+#include "tools/io/files.h"
 
 namespace mscclc::bench {
 namespace {

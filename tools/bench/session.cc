@@ -10,15 +10,15 @@
 
 #include "executor/lower.h"
 #include "runtime/api/gpu.h"
-#include "tools/base/progress.h"
-#include "tools/base/result_table.h"
-#include "tools/bench/base/hardware_queues.h"
 #include "tools/bench/measure/clock.h"
 #include "tools/bench/ranks/gpu_share.h"
 #include "tools/bench/report/table.h"
 #include "tools/bench/results/comparison.h"
 #include "tools/bench/results/record.h"
+#include "tools/bench/support/hardware_queues.h"
 #include "tools/bench/table_run.h"
+#include "tools/io/progress.h"
+#include "tools/io/result_table.h"
 
 namespace mscclc::bench {
 namespace {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "runtime/api/bootstrap.h"
-#include "tools/bench/base/options.h"
 #include "tools/bench/measure/timing.h"
 #include "tools/bench/plans/plan_source.h"
 #include "tools/bench/ranks/watch.h"
 #include "tools/bench/results/result.h"
+#include "tools/bench/support/options.h"
 
 namespace mscclc::bench {
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "tools/base/result_table.h"
-#include "tools/bench/base/statistics.h"
 #include "tools/bench/measure/clock.h"
+#include "tools/bench/support/statistics.h"
+#include "tools/io/result_table.h"
 
 namespace mscclc::bench {
 

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
-#include "tools/base/input.h"
-#include "tools/base/progress.h"
-#include "tools/base/sizes.h"
 #include "tools/calibrate/calibration.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
+#include "tools/io/progress.h"
+#include "tools/io/sizes.h"
 #include "tools/measure/team_options.h"
 
 namespace mscclc {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "executor/cost/model.h"
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 
 namespace mscclc::calibrate {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <CLI/App.hpp>
 
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
 
 namespace mscclc {
 namespace {

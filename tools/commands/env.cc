@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "runtime/support/environment/environment_doc.h"
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
 
 namespace mscclc {
 

@@ -7,8 +7,8 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops_doc.h"
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
 
 namespace mscclc {
 namespace {

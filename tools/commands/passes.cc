@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "passes/registry.h"
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
 
 namespace mscclc {
 

@@ -1,9 +1,9 @@
 // mscclc doctor: looks for what keeps jobs on this machine from running, or from running fast.
 #include <CLI/App.hpp>
 
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
 #include "tools/doctor/checks.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
 
 namespace mscclc {
 namespace {

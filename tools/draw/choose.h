@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "tools/draw/layout.h"
 #include "tools/draw/symmetry.h"
 

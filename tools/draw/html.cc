@@ -1,7 +1,7 @@
 #include "tools/draw/html.h"
 
-#include "tools/base/xml_text.h"
 #include "tools/draw/svg.h"
+#include "tools/io/xml_text.h"
 
 namespace mscclc::draw {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/result.h"
 #include "ir/program/program.h"
+#include "ir/support/result.h"
 #include "tools/draw/picture.h"
 
 namespace mscclc::draw {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "tools/draw/choose.h"
 #include "tools/draw/layout.h"
 #include "tools/draw/picture.h"

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
-#include "tools/base/xml_text.h"
 #include "tools/draw/words.h"
+#include "tools/io/xml_text.h"
 
 namespace mscclc::draw {
 namespace {

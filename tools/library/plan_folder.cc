@@ -8,9 +8,9 @@
 #include <set>
 
 #include "plans/format/plan_json.h"
-#include "tools/base/files.h"
-#include "tools/base/input.h"
-#include "tools/base/progress.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
+#include "tools/io/progress.h"
 
 namespace mscclc {
 namespace {

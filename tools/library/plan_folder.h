@@ -8,7 +8,7 @@
 
 #include "ir/contract/collectives.h"
 #include "plans/format/target.h"
-#include "tools/base/library.h"
+#include "tools/io/library.h"
 
 namespace mscclc {
 

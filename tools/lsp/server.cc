@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "ir/diagnostics/printable.h"
-#include "tools/lsp/base/uri.h"
+#include "tools/lsp/protocol/uri.h"
 
 namespace mscclc::lsp {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <variant>
 
-#include "tools/lsp/base/json.h"
 #include "tools/lsp/language/document.h"
+#include "tools/lsp/protocol/json.h"
 
 namespace mscclc::lsp {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/lsp/base/json.h"
+#include "tools/lsp/protocol/json.h"
 
 namespace mscclc::lsp {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "ir/base/link_kind.h"
+#include "ir/support/link_kind.h"
 #include "tools/measure/call_timer.h"
 #include "tools/run/rank_device.h"
 

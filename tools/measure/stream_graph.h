@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "ir/support/result.h"
 #include "runtime/api/stream.h"
 
 namespace mscclc {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
-#include "tools/base/command_line.h"
+#include "ir/support/result.h"
+#include "tools/io/command_line.h"
 #include "tools/measure/rank_team.h"
 
 namespace mscclc {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plans/format/machines/machine.h"
-#include "tools/base/sizes.h"
+#include "tools/io/sizes.h"
 
 namespace mscclc::playground {
 namespace {

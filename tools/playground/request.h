@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 
 namespace mscclc::playground {
 

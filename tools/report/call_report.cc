@@ -9,7 +9,7 @@
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/support/observe/call_trace.h"
-#include "tools/base/json_text.h"
+#include "tools/io/json_text.h"
 #include "tools/report/record_reader.h"
 
 namespace mscclc {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "tools/base/xml_text.h"
+#include "tools/io/xml_text.h"
 #include "tools/report/registry_coverage.h"
 
 namespace mscclc {

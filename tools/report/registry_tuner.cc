@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 
 namespace mscclc {
 namespace {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/compile.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "passes/prove/prove.h"
 
 namespace mscclc {

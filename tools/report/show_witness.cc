@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "executor/simulator/schedules/witness.h"
-#include "tools/base/files.h"
-#include "tools/base/input.h"
-#include "tools/base/json_text.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
+#include "tools/io/json_text.h"
 
 namespace mscclc {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "executor/simulator/cluster_set.h"
-#include "ir/base/result.h"
-#include "tools/base/input.h"
+#include "ir/support/result.h"
+#include "tools/io/input.h"
 
 namespace mscclc {
 

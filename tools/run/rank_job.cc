@@ -4,7 +4,7 @@
 #include <map>
 
 #include "ir/diagnostics/diagnostic_codes.h"
-#include "tools/base/progress.h"
+#include "tools/io/progress.h"
 #include "tools/run/rank_report.h"
 #include "tools/run/run_timeline.h"
 

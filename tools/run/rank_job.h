@@ -9,7 +9,7 @@
 #include "ir/program/program.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
-#include "tools/base/input.h"
+#include "tools/io/input.h"
 #include "tools/run/run_work.h"
 
 namespace mscclc {

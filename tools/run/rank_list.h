@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 
 namespace mscclc {
 

@@ -18,7 +18,7 @@
 
 #include "runtime/api/job.h"
 #include "runtime/support/fd.h"
-#include "tools/base/files.h"
+#include "tools/io/files.h"
 #include "tools/run/distinct_texts.h"
 
 namespace mscclc {

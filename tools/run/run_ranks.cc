@@ -11,7 +11,7 @@
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/process/quiet_thread.h"
 #include "runtime/support/settings/settings.h"
-#include "tools/base/files.h"
+#include "tools/io/files.h"
 #include "tools/run/distinct_texts.h"
 #include "tools/run/rank_device.h"
 #include "tools/run/rank_job.h"

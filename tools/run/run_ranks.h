@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/base/input.h"
+#include "tools/io/input.h"
 #include "tools/run/run_work.h"
 
 namespace mscclc {

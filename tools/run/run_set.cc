@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "executor/simulator/schedules/schedule.h"
-#include "tools/base/files.h"
+#include "tools/io/files.h"
 #include "tools/run/placed_input.h"
 
 namespace mscclc {

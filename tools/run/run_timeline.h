@@ -8,7 +8,7 @@
 
 #include "executor/cost/timeline.h"
 #include "executor/simulator/run_spec.h"
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "plans/format/machines/machine.h"
 #include "tools/run/run_work.h"
 #include "tools/timeline/measured.h"

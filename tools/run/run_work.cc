@@ -9,8 +9,8 @@
 #include "ir/verify/row_faults.h"
 #include "plans/format/target.h"
 #include "runtime/support/machine.h"
-#include "tools/base/files.h"
-#include "tools/base/sizes.h"
+#include "tools/io/files.h"
+#include "tools/io/sizes.h"
 #include "tools/report/summary.h"
 
 namespace mscclc {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "executor/simulator/run.h"
-#include "ir/base/result.h"
-#include "tools/base/input.h"
-#include "tools/base/result_table.h"
+#include "ir/support/result.h"
+#include "tools/io/input.h"
+#include "tools/io/result_table.h"
 #include "tools/timeline/files.h"
 
 namespace mscclc {

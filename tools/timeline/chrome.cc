@@ -10,7 +10,7 @@
 #include "executor/cost/place.h"
 #include "ir/diagnostics/printable.h"
 #include "ir/print/print.h"
-#include "tools/base/json_text.h"
+#include "tools/io/json_text.h"
 
 namespace mscclc::timeline {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "tools/base/files.h"
+#include "tools/io/files.h"
 #include "tools/timeline/chrome.h"
 #include "tools/timeline/page.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/result.h"
-#include "tools/base/command_line.h"
+#include "ir/support/result.h"
+#include "tools/io/command_line.h"
 #include "tools/timeline/trace.h"
 
 namespace mscclc::timeline {

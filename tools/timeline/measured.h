@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "executor/cost/timeline.h"
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "tools/timeline/trace.h"
 
 namespace mscclc::timeline {

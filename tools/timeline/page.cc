@@ -10,8 +10,8 @@
 #include "executor/cost/place.h"
 #include "ir/diagnostics/printable.h"
 #include "ir/print/print.h"
-#include "tools/base/json_text.h"
-#include "tools/base/xml_text.h"
+#include "tools/io/json_text.h"
+#include "tools/io/xml_text.h"
 #include "tools/timeline/page_parts.h"
 
 namespace mscclc::timeline {

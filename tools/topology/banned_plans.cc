@@ -12,8 +12,8 @@
 #include "plans/format/embedded_library.h"
 #include "plans/format/plan_json.h"
 #include "plans/format/target.h"
-#include "tools/base/files.h"
-#include "tools/base/input.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
 
 namespace mscclc::topology {
 namespace {

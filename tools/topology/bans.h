@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/base/result.h"
 #include "ir/program/program.h"
+#include "ir/support/result.h"
 
 namespace mscclc::topology {
 

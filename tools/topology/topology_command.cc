@@ -8,9 +8,9 @@
 
 #include "runtime/network/verbs/port/nic_map.h"
 #include "runtime/network/verbs/port/options.h"
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
-#include "tools/base/input.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
 #include "tools/topology/banned_plans.h"
 
 namespace mscclc {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "tools/base/files.h"
+#include "tools/io/files.h"
 
 namespace mscclc::tune {
 namespace {

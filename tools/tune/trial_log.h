@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "plans/format/library_call.h"
 
 namespace mscclc::tune {

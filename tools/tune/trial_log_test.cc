@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "ir/base/read_file.h"
-#include "tools/base/files.h"
+#include "ir/support/read_file.h"
+#include "tools/io/files.h"
 #include "tools/tune/small_library_test.h"
 
 namespace mscclc::tune {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "executor/cpu/fiber.h"
-#include "tools/base/input.h"
+#include "tools/io/input.h"
 #include "tools/watch/file_changes.h"
 
 namespace mscclc {

@@ -12,9 +12,9 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "runtime/support/process/quiet_thread.h"
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
-#include "tools/base/sizes.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
+#include "tools/io/sizes.h"
 #include "tools/watch/file_changes.h"
 #include "tools/watch/round.h"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "compiler/builder/base/operands.h"
+#include "compiler/builder/draft/operands.h"
 
 namespace mscclc {
 

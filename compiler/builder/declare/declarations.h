@@ -4,9 +4,9 @@
 
 #include <span>
 
-#include "compiler/builder/base/budget.h"
 #include "compiler/builder/declare/layouts.h"
 #include "compiler/builder/declare/pairing.h"
+#include "compiler/builder/draft/budget.h"
 
 namespace mscclc {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <numeric>
 
-#include "compiler/builder/base/texts.h"
+#include "compiler/builder/draft/texts.h"
 #include "ir/program/applied.h"
 #include "ir/program/flag_regions.h"
 #include "ir/verify/row_faults.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "compiler/builder/base/draft.h"
+#include "compiler/builder/draft/draft.h"
 
 namespace mscclc {
 

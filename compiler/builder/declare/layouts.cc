@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "compiler/builder/base/texts.h"
+#include "compiler/builder/draft/texts.h"
 #include "ir/print/row_names.h"
 
 namespace mscclc {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/builder/base/draft.h"
 #include "compiler/builder/declare/axis.h"
-#include "ir/base/precondition.h"
+#include "compiler/builder/draft/draft.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "compiler/builder/base/texts.h"
 #include "compiler/builder/declare/layouts.h"
+#include "compiler/builder/draft/texts.h"
 
 namespace mscclc {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compiler/builder/declare/names.h"
-#include "ir/base/precondition.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/builder/base/draft.h"
+#include "compiler/builder/draft/draft.h"
 
 namespace mscclc {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "compiler/builder/base/texts.h"
+#include "compiler/builder/draft/texts.h"
 
 namespace mscclc {
 

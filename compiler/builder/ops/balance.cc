@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "compiler/builder/base/texts.h"
+#include "compiler/builder/draft/texts.h"
 
 namespace mscclc {
 namespace {

@@ -6,9 +6,9 @@
 #include <bit>
 #include <vector>
 
-#include "compiler/builder/base/texts.h"
-#include "ir/base/precondition.h"
+#include "compiler/builder/draft/texts.h"
 #include "ir/report/coinciding.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 namespace {

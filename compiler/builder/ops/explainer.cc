@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "compiler/builder/base/texts.h"
+#include "compiler/builder/draft/texts.h"
 #include "compiler/builder/ops/slots.h"
 #include "ir/program/flag_regions.h"
 

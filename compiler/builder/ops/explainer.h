@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "compiler/builder/base/draft.h"
+#include "compiler/builder/draft/draft.h"
 #include "ir/ops/ops.h"
 
 namespace mscclc {

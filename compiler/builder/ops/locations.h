@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/builder/base/draft.h"
+#include "compiler/builder/draft/draft.h"
 
 namespace mscclc {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "compiler/builder/base/texts.h"
+#include "compiler/builder/draft/texts.h"
 
 namespace mscclc {
 namespace {

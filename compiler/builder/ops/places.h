@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/builder/base/budget.h"
-#include "compiler/builder/base/draft.h"
+#include "compiler/builder/draft/budget.h"
+#include "compiler/builder/draft/draft.h"
 
 namespace mscclc {
 

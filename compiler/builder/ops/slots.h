@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "compiler/builder/base/operands.h"
+#include "compiler/builder/draft/operands.h"
 #include "ir/ops/ops.h"
 
 namespace mscclc {

@@ -5,8 +5,8 @@
 // (docs/records has the figures).
 //
 // The order of sums is the same. So that a thread meets its own bytes again
-// (passes/base/thread_partition.h), a block deals out the units of its packets in one way, and cuts
-// all its plain sums in one.
+// (passes/framework/thread_partition.h), a block deals out the units of its packets in one way, and
+// cuts all its plain sums in one.
 #pragma once
 
 #include <cstdint>

@@ -142,7 +142,7 @@ bool CudaRanks::State::prepare(const Call& call, const Options& options, Diagnos
   options_ = options;
   ports_.stop();
   if (options.early) mark_early();
-  return abort_.allocate(sizeof(uint32_t), d) && patch(device_, program_, call, d) &&
+  return abort_.allocate(sizeof(uint32_t), d) && fit_to_size(device_, program_, call, d) &&
          buffers_.allocate(device_, call, options, d) && externals_.allocate(program_, call, d) &&
          flags_.allocate(program_, d) && signals_.allocate(device_, d) && upload_context(d) &&
          plan_launch(d);

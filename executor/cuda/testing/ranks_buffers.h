@@ -18,7 +18,7 @@ class RanksBuffers {
   /// The program must outlive it.
   explicit RanksBuffers(const Program& program) : program_(program) {}
 
-  /// For calls like `call`, which `device` has been patched for. Slots of packets are empty, and
+  /// For calls like `call`, which `device` has been fitted to. Slots of packets are empty, and
   /// plain scratch has what the simulator's has.
   [[nodiscard]] bool allocate(const DeviceProgram& device, const Call& call,
                               const CudaRanks::Options& options, Diagnostics& d);

@@ -7,7 +7,7 @@
 #include "executor/cuda/testing/same_bits.h"
 #include "executor/testing/op_plans.h"
 #include "executor/testing/test_plans.h"
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 
 namespace mscclc::cuda {
 namespace {

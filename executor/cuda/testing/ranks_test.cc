@@ -10,7 +10,7 @@
 #include "executor/simulator/check.h"
 #include "executor/testing/op_plans.h"
 #include "executor/testing/test_plans.h"
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 
 namespace mscclc::cuda {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "passes/base/passes.h"
+#include "passes/framework/passes.h"
 
 namespace mscclc::fusion {
 

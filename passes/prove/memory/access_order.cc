@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "passes/base/thread_partition.h"
+#include "passes/framework/thread_partition.h"
 #include "passes/prove/model/premise.h"
 
 namespace mscclc::proof {

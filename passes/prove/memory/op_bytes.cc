@@ -3,7 +3,7 @@
 #include <span>
 
 #include "ir/program/applied.h"
-#include "passes/base/thread_partition.h"
+#include "passes/framework/thread_partition.h"
 #include "passes/prove/model/premise.h"
 
 namespace mscclc::proof {

@@ -3,8 +3,8 @@
 #include <functional>
 #include <random>
 
-#include "ir/base/precondition.h"
 #include "ir/ops/summations.h"
+#include "ir/support/precondition.h"
 #include "passes/prove/model/premise.h"
 #include "passes/prove/model/value_trace.h"
 

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <string_view>
 
-#include "ir/base/fnv.h"
 #include "ir/ops/trees.h"
+#include "ir/support/fnv.h"
 
 namespace mscclc {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/base/utf8.h"
+#include "ir/support/utf8.h"
 
 namespace mscclc {
 namespace {

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "plans/format/json/json_read.h"
 
 namespace mscclc {

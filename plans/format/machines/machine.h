@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/base/link_kind.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "ir/support/link_kind.h"
 
 namespace mscclc {
 

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "ir/base/read_file.h"
 #include "ir/diagnostics/printable.h"
+#include "ir/support/read_file.h"
 #include "plans/format/embedded_library.h"
 #include "runtime/choice/library/kernel_folder.h"
 #include "runtime/choice/library/program_library.h"

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <thread>
 
-#include "ir/base/read_file.h"
 #include "ir/program/program.h"
+#include "ir/support/read_file.h"
 #include "plans/format/embedded_library.h"
 #include "plans/format/library_table.h"
 #include "runtime/choice/proofs/known_plans.h"

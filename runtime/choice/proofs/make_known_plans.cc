@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <map>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "runtime/choice/proofs/claims.h"
 #include "runtime/choice/proofs/plan_digest.h"
 

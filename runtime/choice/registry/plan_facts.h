@@ -6,8 +6,8 @@
 #include <string>
 
 #include "executor/lower.h"
-#include "ir/base/result.h"
 #include "ir/program/program.h"
+#include "ir/support/result.h"
 #include "runtime/api/plan_provider.h"
 
 namespace mscclc {

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "plans/format/proof_record.h"
 #include "runtime/choice/proofs/check_proof.h"
 #include "runtime/support/environment/environment.h"

@@ -6,8 +6,8 @@
 #include <array>
 #include <charconv>
 
-#include "ir/base/result.h"
 #include "ir/diagnostics/printable.h"
+#include "ir/support/result.h"
 
 namespace mscclc {
 namespace {

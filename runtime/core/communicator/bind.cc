@@ -151,20 +151,21 @@ bool Binder::prepare() {
                               x_.element, info(asked_.dtype).name, info(asked_.dtype).bytes));
   }
   describe();
-  return patch();
+  return fit_to_size();
 }
 
-// A program that is patched for this size already stays as it is.
-bool Binder::patch() {
+// A program that is fitted to this size already stays as it is.
+bool Binder::fit_to_size() {
   const uint32_t granule = x_.plan->granule(call_.dtype);
   const std::tuple size{call_.part_bytes, asked_.row_pitch, granule};
-  if (x_.patched_size == size) return true;
-  x_.patched_size.reset();
+  if (x_.fitted_size == size) return true;
+  x_.fitted_size.reset();
   x_.program.align = granule;
-  if (!patch_rank(x_.program, *x_.plan, x_.rank, *chunking_, x_.capacity, diagnostics_, pitch_)) {
+  if (!fit_rank_to_size(x_.program, *x_.plan, x_.rank, *chunking_, x_.capacity, diagnostics_,
+                        pitch_)) {
     return false;
   }
-  x_.patched_size = size;
+  x_.fitted_size = size;
   return true;
 }
 

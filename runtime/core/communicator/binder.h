@@ -41,7 +41,7 @@ class Binder {
   void describe();
   std::shared_ptr<BoundCall::State> blank();
   bool prepare();
-  bool patch();
+  bool fit_to_size();
   bool check_size();
   bool empty() const;
   bool check_pointers();

@@ -107,7 +107,7 @@ struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::
   bool rounds_on_the_way = false;  ///< Rounding::each_op, as far as it is proved
 
   // What load() makes.
-  RankProgram program;  ///< patched for the last binding ...
+  RankProgram program;  ///< fitted to the last binding ...
   LoadedMemory memory;
   std::shared_ptr<SlotPool> slots;  ///< for bindings
   LoadedLanes lanes;
@@ -129,7 +129,7 @@ struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::
 
   // For bind(), which allocates nothing.
   /// ... whose parts have so many bytes, whose rows such a pitch, and such a granule.
-  std::optional<std::tuple<uint64_t, uint64_t, uint32_t>> patched_size;
+  std::optional<std::tuple<uint64_t, uint64_t, uint32_t>> fitted_size;
   uint64_t binds = 0;  ///< collective ones so far
   /// Output chunks of this rank that the collective promises, as runs [first, end).
   struct ChunkRun {

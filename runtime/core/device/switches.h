@@ -40,7 +40,7 @@ class Switches {
   /// The same on all ranks.
   const std::vector<Members>& teams() const { return members_; }
   /// Sets BaseAddress::multicast of the switch operands whose buffers lie at the same spot on all
-  /// members. `bases` are those of `program`, as patched.
+  /// members. `bases` are those of `program`, as fitted.
   void fill(const RankProgram& program, const FindSpot& find_spot, const FindTeam& find_team,
             std::vector<device::BaseAddress>& bases) const;
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/devices/cuda/device.h"
 
 namespace mscclc::cuda {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 
 namespace mscclc::cuda {
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "executor/launch.h"
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/api/device.h"
 #include "runtime/devices/cuda/gemm/cuda_gemms.h"
 #include "runtime/devices/cuda/internode/far_nodes.h"

@@ -1,7 +1,7 @@
 // Every call of the driver fails once, in a scenario that uses all of the device: what comes is an
 // error, or another way that works; nothing forbidden is done and nothing is left over. And many
 // rounds without faults.
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "runtime/devices/cuda/copy_lane.h"
 #include "tests/fakes/cuda/test_world.h"
 #include "tests/helpers/runtime/descriptors.h"

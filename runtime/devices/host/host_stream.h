@@ -13,8 +13,8 @@
 
 #include "executor/cpu/fiber.h"
 #include "executor/launch.h"
-#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "ir/support/result.h"
 #include "runtime/api/device.h"
 #include "runtime/support/idle.h"
 

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <optional>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 
 namespace mscclc {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/support/environment/environment.h"
 
 namespace mscclc {

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "ir/base/read_file.h"
 #include "ir/diagnostics/printable.h"
+#include "ir/support/read_file.h"
 #include "runtime/support/fixed_times.h"
 #include "runtime/support/sha256.h"
 #include "runtime/support/version.h"

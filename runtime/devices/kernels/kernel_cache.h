@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/support/settings/cache_folder.h"
 
 namespace mscclc {

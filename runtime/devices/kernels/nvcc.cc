@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "executor/compiled/emit.h"
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "runtime/devices/kernels/cubin_compiler.h"
 #include "runtime/support/observe/new_file.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/api/call.h"
 #include "runtime/doors/c/mscclc.h"
 

@@ -1,7 +1,7 @@
 // What C callers say of GEMMs that overlap, as the runtime's.
 #pragma once
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/api/overlap.h"
 #include "runtime/doors/c/mscclc.h"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/network/lane_wire.h"
 #include "runtime/support/fd.h"
 

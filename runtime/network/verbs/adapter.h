@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "ir/support/result.h"
 #include "runtime/network/exposed_memory.h"
 #include "runtime/network/sockets/socket_net.h"
 #include "runtime/network/verbs/port/port.h"

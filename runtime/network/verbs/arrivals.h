@@ -1,7 +1,7 @@
 // How what comes over a lane reaches memory of a GPU, where the processor cannot write it.
 #pragma once
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/network/exposed_memory.h"
 
 namespace mscclc::verbs {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/network/verbs/adapter.h"
 #include "runtime/network/verbs/control.h"
 #include "runtime/network/verbs/send_queue.h"

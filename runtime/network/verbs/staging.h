@@ -6,7 +6,7 @@
 #include <deque>
 #include <memory>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/network/verbs/adapter.h"
 
 namespace mscclc::verbs {

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "runtime/support/environment/environment_doc.h"
 
 namespace mscclc {

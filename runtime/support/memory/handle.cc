@@ -8,7 +8,7 @@
 #include <cassert>
 #include <iterator>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/support/bytes.h"
 
 namespace mscclc {

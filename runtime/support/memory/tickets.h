@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/support/memory/range.h"
 
 namespace mscclc {

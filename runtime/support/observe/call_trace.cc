@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
-#include "ir/base/fnv.h"
+#include "ir/support/fnv.h"
 #include "runtime/support/fd.h"
 #include "runtime/support/observe/file_name.h"
 #include "runtime/support/observe/new_file.h"

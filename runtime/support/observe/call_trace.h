@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/support/observe/clock_marks.h"
 #include "runtime/support/observe/flight_recorder.h"
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 
 namespace mscclc {
 

@@ -11,7 +11,7 @@
 #include <ctime>
 #include <memory>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 
 namespace mscclc {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "ir/support/result.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/fd.h"
 

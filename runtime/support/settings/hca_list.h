@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "ir/support/result.h"
 
 namespace mscclc {
 

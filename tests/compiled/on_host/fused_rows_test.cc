@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "tests/compiled/on_host/trial.h"
 
 namespace mscclc {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "executor/compiled/emit.h"
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "tests/compiled/on_host/trial.h"
 
 namespace mscclc {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/base/sanitized.h"
 #include "ir/print/print.h"
+#include "ir/support/sanitized.h"
 #include "passes/prove/prove.h"
 #include "tests/compiled/on_host/plans.h"
 #include "tests/explore/mutants.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "tests/compiled/on_host/kernels.h"
 #include "tests/compiled/on_host/trial.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "tests/compiled/on_host/plans.h"
 
 namespace mscclc {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "plans/format/plan_json.h"
 #include "tests/gpu/cases.h"
 #include "tests/gpu/parts.h"

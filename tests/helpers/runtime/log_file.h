@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "runtime/support/observe/file_name.h"
 #include "runtime/support/observe/log.h"
 

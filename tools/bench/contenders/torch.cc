@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "ir/diagnostics/first_message.h"
-#include "tools/bench/base/batch.h"
 #include "tools/bench/results/record.h"
+#include "tools/bench/support/batch.h"
 
 namespace mscclc::bench {
 namespace {

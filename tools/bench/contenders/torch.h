@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "tools/bench/base/options.h"
 #include "tools/bench/results/result.h"
+#include "tools/bench/support/options.h"
 
 namespace mscclc::bench {
 

@@ -8,7 +8,7 @@
 
 #include "executor/interpreter/step_kinds.h"
 #include "executor/stamps.h"
-#include "tools/bench/base/statistics.h"
+#include "tools/bench/support/statistics.h"
 
 namespace mscclc::bench {
 namespace {

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstring>
 
-#include "tools/base/progress.h"
-#include "tools/bench/base/statistics.h"
 #include "tools/bench/ranks/gpu_share.h"
 #include "tools/bench/results/record.h"
+#include "tools/bench/support/statistics.h"
+#include "tools/io/progress.h"
 
 namespace mscclc::bench {
 namespace {

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "ir/diagnostics/diagnostic.h"
-#include "tools/bench/base/options.h"
 #include "tools/bench/kernels/kernels.h"
 #include "tools/bench/measure/contender.h"
+#include "tools/bench/support/options.h"
 
 namespace mscclc::bench {
 

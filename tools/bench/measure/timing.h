@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/bench/base/batch.h"
-#include "tools/bench/base/options.h"
 #include "tools/bench/measure/contender.h"
 #include "tools/bench/measure/surroundings.h"
+#include "tools/bench/support/batch.h"
+#include "tools/bench/support/options.h"
 
 namespace mscclc::bench {
 

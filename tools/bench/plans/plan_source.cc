@@ -5,7 +5,7 @@
 
 #include "compiler/compile.h"
 #include "plans/format/plan_json.h"
-#include "tools/base/files.h"
+#include "tools/io/files.h"
 
 namespace mscclc::bench {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/link_kind.h"
 #include "ir/program/program.h"
-#include "tools/base/library.h"
+#include "ir/support/link_kind.h"
 #include "tools/bench/results/result.h"
+#include "tools/io/library.h"
 
 namespace mscclc::bench {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "ir/base/result.h"
-#include "tools/bench/base/options.h"
+#include "ir/support/result.h"
+#include "tools/bench/support/options.h"
 
 namespace mscclc::bench {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tools/base/result_table.h"
+#include "tools/io/result_table.h"
 
 namespace mscclc::bench {
 namespace {

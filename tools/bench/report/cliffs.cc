@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/base/result_table.h"
+#include "tools/io/result_table.h"
 
 namespace mscclc::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/base/xml_text.h"
+#include "tools/io/xml_text.h"
 
 namespace mscclc::bench {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <filesystem>
 
-#include "tools/base/files.h"
 #include "tools/bench/report/cliffs.h"
 #include "tools/bench/report/plot.h"
 #include "tools/bench/report/table.h"
+#include "tools/io/files.h"
 
 namespace mscclc::bench {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tools/base/files.h"
 #include "tools/bench/results/sample_results.h"
+#include "tools/io/files.h"
 
 namespace mscclc::bench {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "tools/base/result_table.h"
 #include "tools/bench/report/between_table.h"
+#include "tools/io/result_table.h"
 
 namespace mscclc::bench {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "tools/base/files.h"
 #include "tools/bench/results/sample_results.h"
+#include "tools/io/files.h"
 
 namespace mscclc::bench {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "ir/diagnostics/printable.h"
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
-#include "tools/base/input.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
 #include "tools/report/call_report.h"
 #include "tools/report/flight_report.h"
 

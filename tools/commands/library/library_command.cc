@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
-#include "tools/base/input.h"
-#include "tools/base/library.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
+#include "tools/io/library.h"
 #include "tools/library/plan_folder.h"
 
 namespace mscclc {

@@ -17,9 +17,9 @@
 #include "plans/format/plan_json.h"
 #include "runtime/api/gpu.h"
 #include "runtime/support/process/quiet_thread.h"
-#include "tools/base/files.h"
-#include "tools/base/input.h"
 #include "tools/commands/programs/kernels.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
 
 namespace mscclc {
 namespace {

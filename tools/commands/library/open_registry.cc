@@ -1,7 +1,7 @@
 #include "tools/commands/library/open_registry.h"
 
 #include "runtime/api/builtin_library.h"
-#include "tools/base/library.h"
+#include "tools/io/library.h"
 
 namespace mscclc {
 

@@ -9,13 +9,13 @@
 #include "ir/contract/contract.h"
 #include "runtime/api/nearest_plan.h"
 #include "runtime/support/environment/environment.h"
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
-#include "tools/base/input.h"
-#include "tools/base/library.h"
-#include "tools/base/sizes.h"
 #include "tools/commands/library/open_registry.h"
 #include "tools/commands/library/select_rows.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
+#include "tools/io/library.h"
+#include "tools/io/sizes.h"
 
 namespace mscclc {
 namespace {

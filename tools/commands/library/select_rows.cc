@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
-#include "tools/base/library.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
+#include "tools/io/library.h"
 
 namespace mscclc {
 namespace {

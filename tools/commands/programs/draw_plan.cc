@@ -4,11 +4,11 @@
 #include <array>
 
 #include "compiler/proof_gate.h"
-#include "tools/base/files.h"
 #include "tools/draw/dot.h"
 #include "tools/draw/html.h"
 #include "tools/draw/layout.h"
 #include "tools/draw/svg.h"
+#include "tools/io/files.h"
 #include "tools/report/summary.h"
 
 namespace mscclc {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/base/command_line.h"
-#include "tools/base/input.h"
+#include "tools/io/command_line.h"
+#include "tools/io/input.h"
 
 namespace mscclc {
 

@@ -8,9 +8,9 @@
 #include "compiler/fix/edits.h"
 #include "compiler/proof_gate.h"
 #include "passes/prove/prove.h"
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
-#include "tools/base/input.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
 
 namespace mscclc {
 namespace {

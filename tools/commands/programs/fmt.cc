@@ -4,9 +4,9 @@
 #include <CLI/App.hpp>
 
 #include "compiler/format/format.h"
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
-#include "tools/base/input.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
 
 namespace mscclc {
 namespace {

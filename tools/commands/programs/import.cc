@@ -8,9 +8,9 @@
 #include "compiler/msccl/read_xml.h"
 #include "compiler/msccl/write_program.h"
 #include "passes/prove/prove.h"
-#include "tools/base/command_line.h"
-#include "tools/base/files.h"
-#include "tools/base/input.h"
+#include "tools/io/command_line.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
 #include "tools/report/summary.h"
 
 namespace mscclc {

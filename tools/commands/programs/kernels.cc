@@ -7,7 +7,7 @@
 #include "executor/compiled/emit.h"
 #include "ir/verify/row_faults.h"
 #include "runtime/choice/proofs/plan_digest.h"
-#include "tools/base/files.h"
+#include "tools/io/files.h"
 
 namespace mscclc {
 

@@ -7,11 +7,11 @@
 #include <span>
 #include <string>
 
-#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
+#include "ir/support/result.h"
 #include "runtime/devices/kernels/cubin_compiler.h"
-#include "tools/base/command_line.h"
+#include "tools/io/command_line.h"
 
 namespace mscclc {
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string_view>
 
-#include "tools/base/files.h"
+#include "tools/io/files.h"
 
 namespace mscclc {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/base/command_line.h"
+#include "tools/io/command_line.h"
 
 namespace mscclc {
 

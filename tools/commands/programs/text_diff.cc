@@ -8,8 +8,8 @@
 #include <cstring>
 #include <vector>
 
-#include "tools/base/files.h"
-#include "tools/base/input.h"
+#include "tools/io/files.h"
+#include "tools/io/input.h"
 
 namespace mscclc {
 

@@ -1,8 +1,8 @@
 // What may stand at a place: words of the language from its tables, and names that are visible.
 #pragma once
 
-#include "tools/lsp/base/json.h"
 #include "tools/lsp/language/document.h"
+#include "tools/lsp/protocol/json.h"
 
 namespace mscclc::lsp {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "tools/lsp/base/uri.h"
 #include "tools/lsp/features/word.h"
+#include "tools/lsp/protocol/uri.h"
 
 namespace mscclc::lsp {
 namespace {

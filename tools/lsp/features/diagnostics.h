@@ -1,8 +1,8 @@
 // Diagnostics of a document, as the protocol has them.
 #pragma once
 
-#include "tools/lsp/base/json.h"
 #include "tools/lsp/language/document.h"
+#include "tools/lsp/protocol/json.h"
 
 namespace mscclc::lsp {
 

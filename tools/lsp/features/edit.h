@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "tools/lsp/base/json.h"
 #include "tools/lsp/language/document.h"
+#include "tools/lsp/protocol/json.h"
 
 namespace mscclc::lsp {
 

@@ -2,8 +2,8 @@
 // semaphores that it added, ops that it joined or left out, and the blocks that use a channel.
 #pragma once
 
-#include "tools/lsp/base/json.h"
 #include "tools/lsp/language/document.h"
+#include "tools/lsp/protocol/json.h"
 
 namespace mscclc::lsp {
 

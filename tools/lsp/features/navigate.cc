@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "tools/lsp/base/uri.h"
+#include "tools/lsp/protocol/uri.h"
 
 namespace mscclc::lsp {
 namespace {

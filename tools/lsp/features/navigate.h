@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "tools/lsp/base/json.h"
 #include "tools/lsp/language/document.h"
+#include "tools/lsp/protocol/json.h"
 
 namespace mscclc::lsp {
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "compiler/unroll/front_end_options.h"
-#include "ir/base/source.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
+#include "ir/support/source.h"
 #include "tools/lsp/language/parameters.h"
 #include "tools/lsp/language/tree.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "tools/lsp/base/uri.h"
+#include "tools/lsp/protocol/uri.h"
 
 namespace mscclc::lsp {
 

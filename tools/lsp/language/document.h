@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "tools/lsp/base/lines.h"
 #include "tools/lsp/language/check.h"
 #include "tools/lsp/language/names.h"
 #include "tools/lsp/language/parameters.h"
 #include "tools/lsp/language/tree.h"
+#include "tools/lsp/protocol/lines.h"
 
 namespace mscclc::lsp {
 

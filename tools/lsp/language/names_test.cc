@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 
 using namespace mscclc;
 using namespace mscclc::lsp;

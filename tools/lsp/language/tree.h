@@ -10,7 +10,7 @@
 
 #include "compiler/ast/ast.h"
 #include "compiler/resolve/resolve.h"
-#include "ir/base/source.h"
+#include "ir/support/source.h"
 
 namespace mscclc::lsp {
 

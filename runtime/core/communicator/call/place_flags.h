@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "executor/block_programs.h"
-#include "ir/base/result.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
+#include "ir/support/result.h"
 #include "runtime/api/call.h"
 #include "runtime/core/communicator/call/call_memory.h"
 

@@ -6,9 +6,9 @@
 #include <span>
 
 #include "executor/compiled/name.h"
-#include "ir/base/read_file.h"
 #include "ir/diagnostics/first_message.h"
 #include "ir/diagnostics/printable.h"
+#include "ir/support/read_file.h"
 #include "runtime/support/observe/log.h"
 
 namespace mscclc {

@@ -13,8 +13,8 @@
 #include "executor/compiled/fused_rows.h"
 #include "executor/compiled/shape.h"
 #include "executor/launch.h"
-#include "ir/base/result.h"
 #include "ir/program/program.h"
+#include "ir/support/result.h"
 #include "runtime/api/device.h"
 
 namespace mscclc {

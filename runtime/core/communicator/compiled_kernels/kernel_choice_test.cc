@@ -148,7 +148,7 @@ TEST_CASE("compiled kernels: a call gets the kernel of its type, or the interpre
   uint32_t ranks_here = 1;
   const auto choose = [&](Dtype dtype, uint64_t part, ReduceOp reduce = ReduceOp::sum) {
     const Chunking chunking(t.program.contract, part, t.program.launch.align);
-    REQUIRE(patch_rank(lowered, t.program, 0, chunking, chunking, diagnostics));
+    REQUIRE(fit_rank_to_size(lowered, t.program, 0, chunking, chunking, diagnostics));
     std::vector<device::BaseAddress> bases;
     for (size_t i = 0; i < lowered.bases.size(); ++i) {
       bases.push_back({reinterpret_cast<uint8_t*>(0x10000 * (i + 1)), 0, 1});

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 
 namespace mscclc::cuda {
 

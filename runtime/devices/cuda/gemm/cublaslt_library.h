@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/devices/cuda/gemm/cublaslt_abi.h"
 
 namespace mscclc::cuda::lt {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/devices/cuda/internode/own_allocations.h"
 #include "runtime/devices/cuda/memory/memory.h"
 #include "runtime/network/exposed_memory.h"

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "ir/base/sanitized.h"
+#include "ir/support/sanitized.h"
 #include "runtime/api/in_process.h"
 #include "runtime/devices/cuda/driver/stream.h"
 #include "tests/fakes/cuda/test_world.h"

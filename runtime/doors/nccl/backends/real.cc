@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <mutex>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "runtime/doors/nccl/backends/device.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/support/environment/environment.h"

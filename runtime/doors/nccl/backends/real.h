@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/doors/nccl/abi/abi.h"
 #include "runtime/support/process/per_thread.h"
 

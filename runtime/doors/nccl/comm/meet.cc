@@ -8,9 +8,9 @@
 #include <functional>
 #include <optional>
 
-#include "ir/base/fnv.h"
 #include "ir/diagnostics/first_message.h"
 #include "ir/diagnostics/printable.h"
+#include "ir/support/fnv.h"
 #include "runtime/api/job.h"
 #include "runtime/api/launcher.h"
 #include "runtime/support/environment/environment.h"

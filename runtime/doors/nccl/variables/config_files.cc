@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "runtime/support/process/per_process.h"
 
 namespace mscclc::nccl {

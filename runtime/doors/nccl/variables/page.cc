@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "runtime/doors/nccl/variables/variables_doc.h"
 
 int main() {

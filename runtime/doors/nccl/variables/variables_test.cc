@@ -9,7 +9,7 @@
 #include <fstream>
 #include <set>
 
-#include "ir/base/read_file.h"
+#include "ir/support/read_file.h"
 #include "runtime/doors/nccl/variables/config_files.h"
 #include "runtime/doors/nccl/variables/translate.h"
 #include "runtime/doors/nccl/variables/variables_doc.h"

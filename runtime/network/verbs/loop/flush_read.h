@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/network/verbs/loop/loop_pair.h"
 
 namespace mscclc::verbs {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/network/verbs/adapter.h"
 
 namespace mscclc::verbs {

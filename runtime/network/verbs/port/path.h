@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/network/verbs/port/port.h"
 
 namespace mscclc::verbs {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/network/verbs/port/options.h"
 #include "runtime/network/verbs/resources/resources.h"
 

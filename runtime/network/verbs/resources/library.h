@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 
 namespace mscclc::verbs {
 

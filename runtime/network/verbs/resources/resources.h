@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "ir/base/result.h"
+#include "ir/support/result.h"
 #include "runtime/network/verbs/resources/library.h"
 #include "runtime/support/fd.h"
 
