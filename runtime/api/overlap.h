@@ -108,6 +108,15 @@ class OtherCollectives {
                                   Diagnostics& diagnostics) = 0;
 };
 
+/// GEMMs of another library that communicate themselves, made for one object.
+class OtherGemms {
+ public:
+  virtual ~OtherGemms() = default;
+  /// Queues a run: all but OverlapCall::gathered, and the bias of a sum. False: reported.
+  [[nodiscard]] virtual bool run(const OverlapCall& call, StreamHandle stream,
+                                 Diagnostics& diagnostics) = 0;
+};
+
 /// What an object keeps alive until it has gone. One rank needs only a device.
 struct OverlapOwner {
   std::shared_ptr<Device> device;
@@ -123,10 +132,19 @@ struct OtherLibrary {
   std::string missing = "this program does not say where it is";  ///< "": it is there
 };
 
+/// Another library's GEMMs, for a backend. `make` is collective, and so is the end of what it
+/// makes. nullptr: reported.
+struct OtherGemmLibrary {
+  std::function<std::unique_ptr<OtherGemms>(Communicator&, const OverlapConfig&, Diagnostics&)>
+      make;
+  std::string missing = "this program does not say where it is";  ///< "": it is there
+};
+
 struct OverlapOptions {
   std::shared_ptr<OverlapPrograms> programs = nullptr;
   GemmProvider* gemm = nullptr;  ///< outlives the object; nullptr: the device's own
   OtherLibrary nccl = {};
+  OtherGemmLibrary cublasmp = {};
 };
 
 /// A way to make the runs.
@@ -135,8 +153,8 @@ struct OverlapBackend {
   bool available = false;
   std::string why;  ///< what it does, or why it is not there
 };
-/// All of them. `nccl`: OtherLibrary::missing. Needs no device, and no communicator.
-std::vector<OverlapBackend> overlap_backends(const std::string& nccl);
+/// All of them, where these libraries are `missing`. Needs no device, and no communicator.
+std::vector<OverlapBackend> overlap_backends(const std::string& nccl, const std::string& cublasmp);
 
 /// What runs, and why.
 struct OverlapChoice {

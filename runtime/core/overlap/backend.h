@@ -1,6 +1,6 @@
 // What a backend is: what it makes once, and what it puts on streams in a run. Those with a plan
 // beside GEMMs are in flagged.cc and copy_engine.cc, those of a collective and GEMMs in sequence in
-// sequence.cc.
+// sequence.cc, another library's that do both in other_gemms.cc.
 #pragma once
 
 #include <memory>
@@ -52,12 +52,16 @@ class Backend {
   [[nodiscard]] virtual bool run(const RunPlace& place, Diagnostics& diagnostics) = 0;
   /// Where out[0] is before the bias of a sum is added; nullptr: it is there.
   virtual const void* sum_place() const { return nullptr; }
+  /// What it multiplies by Job::products.
   virtual const std::vector<Tile>& tiles() const = 0;
+  /// May a run ask for what was gathered?
+  virtual bool gives_gathered() const { return true; }
 };
 
 std::unique_ptr<Backend> make_flagged(const Job& job);
 std::unique_ptr<Backend> make_copy_engine(const Job& job);
 std::unique_ptr<Backend> make_sequence(const Job& job);
+std::unique_ptr<Backend> make_other_gemms(const Job& job);
 
 /// Of what is gathered or exchanged: row 0 of the own part as the caller's A has it, so that rows
 /// of [m, k] can be found by their number.

@@ -16,9 +16,9 @@ class RunCheck {
   RunCheck(const OverlapConfig& config, Diagnostics& diagnostics)
       : config_(config), diagnostics_(diagnostics) {}
 
-  bool run(const OverlapCall& call, uint64_t workspace_bytes) {
+  bool run(const OverlapCall& call, const RunNeeds& needs) {
     return pointer({"a"}, call.a) && counts(call) && pointers(call) && scales(call) &&
-           gathered(call) && workspace(call, workspace_bytes);
+           gathered(call, needs.gives_gathered) && workspace(call, needs.workspace_bytes);
   }
 
  private:
@@ -66,9 +66,10 @@ class RunCheck {
     return refuse(
         fmt::format("scales are for types of 8 bits; A is {}", mscclc::info(config_.a_dtype).name));
   }
-  bool gathered(const OverlapCall& call) {
+  bool gathered(const OverlapCall& call, bool given) {
     if (call.gathered == nullptr) return true;
     if (info(config_.kind).sums) return refuse("'gathered' must be NULL: nothing is gathered");
+    if (!given) return refuse("'gathered' must be NULL: the backend keeps what it gathers");
     return aligned({"gathered"}, call.gathered);
   }
   bool workspace(const OverlapCall& call, uint64_t bytes) {
@@ -88,9 +89,9 @@ class RunCheck {
 
 }  // namespace
 
-bool check_run(const OverlapConfig& config, const OverlapCall& call, uint64_t workspace_bytes,
+bool check_run(const OverlapConfig& config, const OverlapCall& call, const RunNeeds& needs,
                Diagnostics& diagnostics) {
-  return RunCheck(config, diagnostics).run(call, workspace_bytes);
+  return RunCheck(config, diagnostics).run(call, needs);
 }
 
 }  // namespace mscclc::overlap

@@ -5,9 +5,14 @@
 
 namespace mscclc::overlap {
 
-/// False: reported (bad-call), with what is required and what was given. `workspace_bytes`: what
-/// the call must bring; 0: nothing.
+/// What a backend asks of a run.
+struct RunNeeds {
+  uint64_t workspace_bytes = 0;  ///< that the call must bring; 0: none
+  bool gives_gathered = true;    ///< the call may ask for what was gathered
+};
+
+/// False: reported (bad-call), with what is required and what was given.
 [[nodiscard]] bool check_run(const OverlapConfig& config, const OverlapCall& call,
-                             uint64_t workspace_bytes, Diagnostics& diagnostics);
+                             const RunNeeds& needs, Diagnostics& diagnostics);
 
 }  // namespace mscclc::overlap

@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <limits>
 
-#include "runtime/support/process/open_library.h"
-
 namespace mscclc::overlap {
 namespace {
 
@@ -31,13 +29,6 @@ constexpr MeasuredChoice kMeasured[] = {
     {OverlapKind::allgather_gemm, 0, Dtype::f32, kAny, 0, 0, 0, kSerial, 0, 0},
 };
 
-/// Why cuBLASMp does not serve: it is looked for, so that the answer says what is there.
-std::string why_no_cublasmp() {
-  const auto opened = open_library("libcublasmp.so.0");
-  if (!opened) return "not there: " + opened.error().text();
-  return "not built: libcublasmp.so.0 is there, but this version has no code that was run with it";
-}
-
 std::string names_of(const std::vector<OverlapBackend>& backends) {
   std::vector<std::string> names;
   for (const OverlapBackend& backend : backends) names.push_back(backend.name);
@@ -55,14 +46,23 @@ const MeasuredChoice* find_row(const OverlapConfig& config, const ChoiceFacts& f
 }
 
 /// The order in which a backend adds up, unless it keeps all. (NCCL's documents promise no more
-/// than that ranks get the same sum.)
-SumOrder order_of(std::string_view backend) {
-  return backend == kNccl ? SumOrder::replicated : SumOrder::ranks;
+/// than that ranks get the same sum; cuBLASMp's not even that, but where one rank alone gets it.)
+SumOrder order_of(const OverlapConfig& config, std::string_view backend) {
+  if (backend == kCublasMp && config.kind == OverlapKind::gemm_allreduce) return SumOrder::any;
+  return backend == kNccl || backend == kCublasMp ? SumOrder::replicated : SumOrder::ranks;
 }
 
 bool keeps(const OverlapConfig& config, std::string_view backend) {
   return !info(config.kind).sums || backend == kSerial || backend == kAuto ||
-         serves(order_of(backend), config.order.value_or(kDefaultOrder));
+         serves(order_of(config, backend), config.order.value_or(kDefaultOrder));
+}
+
+/// Why cuBLASMp does not serve an object; "": it may.
+std::string why_no_cublasmp(const OverlapConfig& config, const ChoiceFacts& facts) {
+  if (config.kind == OverlapKind::alltoall_gemm) return "it has no GEMM after an all-to-all";
+  if (facts.given_gemm) return "it multiplies itself, so 'gemm' must be NULL";
+  if (config.chunks == 0) return "";
+  return fmt::format("it takes chunks of its own, so 'chunks' must be 0; it is {}", config.chunks);
 }
 
 /// Why copy engines cannot carry the chunks of a rank's part; "": they can. Those of AllGather may
@@ -187,7 +187,7 @@ std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFac
                        .chunks = config.chunks,
                        .budget = config.budget,
                        .why = "asked for by name"};
-  const std::vector<OverlapBackend> backends = overlap_backends(facts.nccl);
+  const std::vector<OverlapBackend> backends = overlap_backends(facts.nccl, facts.cublasmp);
   const auto found = std::ranges::find(backends, config.backend, &OverlapBackend::name);
   if (found == backends.end()) {
     refuse_overlap(
@@ -201,6 +201,13 @@ std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFac
                    diagnostics);
     return std::nullopt;
   }
+  if (config.backend == kCublasMp) {
+    const std::string why_not = why_no_cublasmp(config, facts);
+    if (!why_not.empty()) {
+      refuse_overlap(config, "the backend 'cublasmp' cannot serve: " + why_not, diagnostics);
+      return std::nullopt;
+    }
+  }
   if (config.backend == kAuto) pick(config, facts, choice);
   const bool by_plan = runs_beside(choice.backend);
   if (facts.ranks > 1 && !keeps(config, choice.backend)) {
@@ -209,7 +216,7 @@ std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFac
         fmt::format("the order must be '{}', which the backend '{}' does not keep: its own is "
                     "'{}'; 'serial' keeps all",
                     name(config.order.value_or(kDefaultOrder)), choice.backend,
-                    name(order_of(choice.backend))),
+                    name(order_of(config, choice.backend))),
         diagnostics);
     return std::nullopt;
   }
@@ -217,7 +224,7 @@ std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFac
     return std::nullopt;
   }
   if (facts.ranks == 1) choice.why = "one rank multiplies, and nothing else";
-  if (!by_plan) choice.budget = budget_of_same(config, facts);
+  if (!by_plan && choice.backend != kCublasMp) choice.budget = budget_of_same(config, facts);
   if (facts.ranks == 1) choice.budget = 0;
   return choice;
 }
@@ -226,9 +233,8 @@ std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFac
 
 namespace mscclc {
 
-std::vector<OverlapBackend> overlap_backends(const std::string& nccl) {
+std::vector<OverlapBackend> overlap_backends(const std::string& nccl, const std::string& cublasmp) {
   using namespace overlap;
-  const std::string why_not = why_no_cublasmp();
   return {
       {std::string(kAuto), true, "what was measured to be the fastest; else serial"},
       {std::string(kFlagged), true,
@@ -238,7 +244,9 @@ std::vector<OverlapBackend> overlap_backends(const std::string& nccl) {
       {std::string(kSerial), true, "a collective of this library, then the GEMM; or the reverse"},
       {std::string(kNccl), nccl.empty(),
        nccl.empty() ? "NCCL's collective, then the GEMM; or the reverse" : "not there: " + nccl},
-      {std::string(kCublasMp), false, why_not}};
+      {std::string(kCublasMp), cublasmp.empty(),
+       cublasmp.empty() ? "cuBLASMp's GEMMs, which communicate themselves"
+                        : "not there: " + cublasmp}};
 }
 
 }  // namespace mscclc

@@ -41,6 +41,8 @@ struct ChoiceFacts {
   uint32_t ranks = 1;
   uint32_t multiprocessors = 0;  ///< of the device; 0: any number of blocks run at once
   std::string nccl = {};         ///< OtherLibrary::missing
+  std::string cublasmp = {};     ///< OtherGemmLibrary::missing
+  bool given_gemm = false;       ///< the caller multiplies
   bool one_queue = false;        ///< all streams share one hardware queue (has_one_queue())
   std::span<const MeasuredChoice> rows = measured_choices();
 };

@@ -108,12 +108,14 @@ bool Overlap::State::make_backend(Diagnostics& diagnostics) {
   job_ = std::make_unique<Job>(Job{config_, choice_, options_, owner_, *owner_.device, *streams_,
                                    *products_, rank_, ranks_});
   const bool by_plan = runs_beside(choice_.backend) && ranks_ > 1;
-  backend_ = !by_plan                         ? make_sequence(*job_)
-             : choice_.backend == kCopyEngine ? make_copy_engine(*job_)
-                                              : make_flagged(*job_);
+  backend_ = ranks_ > 1 && choice_.backend == kCublasMp ? make_other_gemms(*job_)
+             : !by_plan                                 ? make_sequence(*job_)
+             : choice_.backend == kCopyEngine           ? make_copy_engine(*job_)
+                                                        : make_flagged(*job_);
   if (!backend_->prepare(diagnostics) || !products_->prepare(backend_->tiles(), diagnostics)) {
     return false;
   }
+  if (backend_->tiles().empty()) gemm_bytes_ = 0;
   chain_ = by_plan && owner_.turns != nullptr
                ? owner_.turns->take(*owner_.device, diagnostics)
                : owner_.device->chain_streams(Replays::ordered, diagnostics);
@@ -130,6 +132,8 @@ bool Overlap::State::make_alone(Diagnostics& diagnostics) {
                        {.ranks = ranks_,
                         .multiprocessors = owner_.device->multiprocessors(),
                         .nccl = options_.nccl.missing,
+                        .cublasmp = options_.cublasmp.missing,
+                        .given_gemm = options_.gemm != nullptr,
                         .one_queue = owner_.device->multiprocessors() != 0 && has_one_queue()},
                        diagnostics);
   if (!chosen) return false;
@@ -190,7 +194,9 @@ bool Overlap::State::put(const OverlapCall& call, StreamHandle stream, Diagnosti
 bool Overlap::State::run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics) {
   const OneThread::Visit visit(one_thread(), diagnostics);
   return visit && report_failure(diagnostics) &&
-         check_run(config_, call, config_.own_workspace ? 0 : workspace_bytes(), diagnostics) &&
+         check_run(config_, call,
+                   {config_.own_workspace ? 0 : workspace_bytes(), backend_->gives_gathered()},
+                   diagnostics) &&
          put(call, stream, diagnostics);
 }
 

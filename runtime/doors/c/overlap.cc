@@ -57,8 +57,10 @@ mscclc_result_t create(Making making, mscclc_overlap_t** overlap) {
   if (!config) return refuse("mscclc_overlap_create", config.error().text().c_str());
   if (making.owner.device == nullptr && !making.alone(diagnostics)) return fail(diagnostics);
   mscclc_overlap& made = *making.made;
+  const bool on_host = made.device == MSCCLC_HOST;
   OverlapOptions options{.programs = overlap_programs(),
-                         .nccl = nccl_library(making.made->device == MSCCLC_HOST)};
+                         .nccl = nccl_library(on_host),
+                         .cublasmp = cublasmp_library(on_host)};
   if (making.given.gemm != nullptr) {
     made.gemm = std::make_unique<GemmCallback>(making.given.gemm, making.given.gemm_user,
                                                making.given.gemm_workspace_bytes);
@@ -169,7 +171,9 @@ mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t* overlap, char** text) {
 mscclc_result_t mscclc_overlap_backends(int32_t device, char** text) {
   return guarded([&] {
     if (text == nullptr) return refuse("mscclc_overlap_backends", "'text' is NULL");
-    const auto backends = overlap_backends(nccl_library(device == MSCCLC_HOST).missing);
+    const bool on_host = device == MSCCLC_HOST;
+    const auto backends =
+        overlap_backends(nccl_library(on_host).missing, cublasmp_library(on_host).missing);
     *text = json_text([&](JsonWriter& json) {
       json.list(backends, [&](const OverlapBackend& backend) {
         json.object("name", backend.name, "available", backend.available, "why", backend.why);

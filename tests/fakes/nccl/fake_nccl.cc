@@ -381,6 +381,10 @@ ncclResult_t CommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   return *error = comm->stuck ? ncclInProgress : ncclSuccess, ncclSuccess;
 }
 
+ncclResult_t CommCount(ncclComm_t comm, int* count) {
+  return *count = comm->clique->ranks, ncclSuccess;
+}
+
 ncclResult_t CommFinalize(ncclComm_t comm) {
   comm->finalized = true;
   return ncclSuccess;

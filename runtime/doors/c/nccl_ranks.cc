@@ -1,0 +1,79 @@
+#include "runtime/doors/c/nccl_ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/api/bootstrap.h"
+#include "runtime/api/device.h"
+#include "runtime/api/host_device.h"
+
+namespace mscclc::capi {
+namespace {
+
+using nccl::InsideReal;
+using nccl::RealNccl;
+
+bool succeeded_in(const RealNccl& real, ncclResult_t result, std::string_view what,
+                  Diagnostics& diagnostics) {
+  if (result == ncclSuccess) return true;
+  diagnostics.error("peer-failed", {},
+                    fmt::format("NCCL cannot {}: {}", what, real.GetErrorString(result)));
+  return false;
+}
+
+/// Collective: the id that rank 0 has made. False: reported.
+bool share_id(const RealNccl& real, Communicator& communicator, ncclUniqueId& id,
+              Diagnostics& diagnostics) {
+  const bool able = communicator.device().bind_thread(diagnostics) &&
+                    (communicator.rank() != 0 ||
+                     succeeded_in(real, real.GetUniqueId(&id), "make an id", diagnostics));
+  std::vector<uint8_t> own(able ? sizeof id : 0);
+  if (able) std::memcpy(own.data(), &id, sizeof id);
+  std::vector<std::vector<uint8_t>> all;
+  if (!communicator.bootstrap().all_gather(own, "make NCCL's communicator", all, diagnostics)) {
+    return false;
+  }
+  const auto unable =
+      std::ranges::find_if(all, [](const auto& message) { return message.size() != sizeof id; });
+  if (unable == all.end()) {
+    std::memcpy(&id, all[0].data(), sizeof id);
+    return true;
+  }
+  if (able) {
+    diagnostics.error("peer-failed", {},
+                      fmt::format("rank {} cannot use NCCL", unable - all.begin()));
+  }
+  return false;
+}
+
+}  // namespace
+
+std::unique_ptr<NcclRanks> NcclRanks::make(Communicator& communicator, Diagnostics& diagnostics) {
+  const RealNccl& real = *nccl::real_nccl();
+  ncclUniqueId id = {};
+  const InsideReal inside;
+  if (!share_id(real, communicator, id, diagnostics)) return nullptr;
+  ncclComm_t comm = nullptr;
+  const ncclResult_t made = real.CommInitRank(&comm, static_cast<int>(communicator.size()), id,
+                                              static_cast<int>(communicator.rank()));
+  if (!succeeded_in(real, made, "make a communicator", diagnostics)) return nullptr;
+  return std::unique_ptr<NcclRanks>(new NcclRanks(real, comm, communicator));
+}
+
+NcclRanks::~NcclRanks() {
+  const InsideReal inside;
+  (void)real_.CommDestroy(comm_);
+}
+
+bool NcclRanks::begin_on(StreamHandle stream, Diagnostics& diagnostics) const {
+  return !is_host_stream(stream) || communicator_.device().synchronize(stream, diagnostics);
+}
+
+bool NcclRanks::succeeded(ncclResult_t result, std::string_view what,
+                          Diagnostics& diagnostics) const {
+  return succeeded_in(real_, result, what, diagnostics);
+}
+
+}  // namespace mscclc::capi
