@@ -13,7 +13,7 @@ namespace {
 const std::string kTable =
     "ir:\n"
     "passes/framework: ir\n"
-    "passes: ir passes/base\n"
+    "passes: ir passes/framework\n"
     "passes tests: compiler\n"
     "compiler: ir passes\n"
     "tests: *\n";

@@ -7,6 +7,7 @@
 #include "plans/format/json/json_writer.h"
 #include "runtime/doors/c/errors.h"
 #include "runtime/doors/c/handles.h"
+#include "runtime/doors/c/libraries/other_libraries.h"
 #include "runtime/doors/c/orders.h"
 #include "runtime/doors/c/overlap_args.h"
 #include "runtime/doors/c/ranges.h"

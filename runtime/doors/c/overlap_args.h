@@ -12,9 +12,4 @@ Result<OverlapConfig> config_of(const mscclc_overlap_config_t& given);
 /// `weights`: of the object. The error says which member is wrong.
 Result<OverlapCall> overlap_call_of(const mscclc_overlap_call_t& given, uint32_t weights);
 
-/// NCCL, as this process finds it; on processors only a fake that MSCCLC_NCCL names will do.
-OtherLibrary nccl_library(bool on_host);
-/// cuBLASMp, as this process finds it beside that NCCL.
-OtherGemmLibrary cublasmp_library(bool on_host);
-
 }  // namespace mscclc::capi

@@ -1,4 +1,4 @@
-#include "runtime/doors/c/nccl_ranks.h"
+#include "runtime/doors/c/libraries/nccl_ranks.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // NCCL's collectives for GEMMs, by whatever NCCL this process finds.
 #include "runtime/api/call.h"
-#include "runtime/doors/c/nccl_ranks.h"
-#include "runtime/doors/c/overlap_args.h"
+#include "runtime/doors/c/libraries/nccl_ranks.h"
+#include "runtime/doors/c/libraries/other_libraries.h"
 #include "runtime/doors/nccl/abi/types.h"
 #include "runtime/support/environment/environment.h"
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "runtime/api/device.h"
-#include "runtime/doors/c/cublasmp.h"
-#include "runtime/doors/c/nccl_ranks.h"
-#include "runtime/doors/c/overlap_args.h"
+#include "runtime/doors/c/libraries/cublasmp.h"
+#include "runtime/doors/c/libraries/nccl_ranks.h"
+#include "runtime/doors/c/libraries/other_libraries.h"
 
 namespace mscclc::capi {
 namespace {

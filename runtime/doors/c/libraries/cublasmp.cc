@@ -1,4 +1,4 @@
-#include "runtime/doors/c/cublasmp.h"
+#include "runtime/doors/c/libraries/cublasmp.h"
 
 #include <fmt/format.h>
 
