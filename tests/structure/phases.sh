@@ -28,7 +28,7 @@ asking=$(tests_that_ask)
 wrong=$(
   comm -23 - <(sort -u "$1") <<<"$all" | sed 's/$/: no phase of .\/test ran it/'
   comm -23 - /dev/fd/3 <<<"$asking" 3<<<"$plain" |
-    sed 's/$/ asks whether a sanitizer watches: it has to be a test that depends on \/\/ir\/base:sanitized/'
+    sed 's/$/ asks whether a sanitizer watches: it has to be a test that depends on \/\/ir\/support:sanitized/'
 )
 if [[ $wrong ]]; then
   printf '%s\n' "$wrong"
