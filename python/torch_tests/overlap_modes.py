@@ -131,6 +131,8 @@ def modes_of(layer, place, gemms):
         found[f"op auto {gemm}"] = lambda gemm=gemm: layer.by_op("auto", 0, gemm)
     if place.device.type == "cuda":
         found["op nccl 1 torch"] = lambda: layer.by_op("nccl", 1)
+        if any(one["name"] == "cublasmp" and one["available"] for one in ops.backends(place.device)):
+            found["op cublasmp 0 own"] = lambda: layer.by_op("cublasmp", 0, "own")
         found["torch's fused op"] = layer.by_torchs_op
         for pieces in HAND:
             found[f"by hand {pieces}"] = lambda pieces=pieces: layer.by_hand(pieces)
