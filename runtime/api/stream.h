@@ -14,8 +14,9 @@ enum class Replays : uint8_t {
   ignored,  ///< in a capture it orders what that capture takes, and no more
   /// A graph's own nodes order each replay after what was on the chain when the graph was launched,
   /// and before what comes on it later. From the first capture on all work, captured or not, is
-  /// followed by an event. What was put on the chain before the first capture, and without an
-  /// event, must have ended when that graph first runs.
+  /// followed by an event, and so are the first pieces of work (CUDA: kMarkedAtFirst) and the last
+  /// one on a default stream. Others, before the first capture and on one stream, must have ended
+  /// when that graph first runs.
   ordered,
 };
 

@@ -64,27 +64,28 @@ bool CudaStreamChain::follow_captured(const Capture& capture, Diagnostics& diagn
 bool CudaStreamChain::last_is_there() const {
   Diagnostics ignored;
   Stream last;
-  return is_default(last_.handle) && find(last_.handle, last, ignored) && last.capture == 0 &&
-         last.id == last_.id;
+  return last_.id != 0 && is_default(last_.handle) && find(last_.handle, last, ignored) &&
+         last.capture == 0 && last.id == last_.id;
+}
+
+bool CudaStreamChain::have_event(Diagnostics& diagnostics) {
+  if (event_ == nullptr) event_ = OwnEvent::create(context_, diagnostics);
+  return event_ != nullptr;
 }
 
 /// The event may stand for a replay: that is before the mark, too.
 bool CudaStreamChain::mark_last(Diagnostics& diagnostics) {
-  if (event_ == nullptr) event_ = OwnEvent::create(context_, diagnostics);
-  return event_ != nullptr && (!in_graphs_ || event_->delay(last_.handle, diagnostics)) &&
-         event_->record(last_.handle, diagnostics);
-}
-
-bool CudaStreamChain::wait_for_all(Diagnostics& diagnostics) {
-  if (event_ == nullptr) event_ = OwnEvent::create(context_, diagnostics);
-  return event_ != nullptr && context_->wait_for_all(kAttempt(), diagnostics);
+  marked_ = have_event(diagnostics) && (!in_graphs_ || event_->delay(last_.handle, diagnostics)) &&
+            event_->record(last_.handle, diagnostics);
+  return marked_;
 }
 
 /// The chain's event comes into the graph: its replays begin after what has recorded it.
 bool CudaStreamChain::begin_graph(Diagnostics& diagnostics) {
-  if (event_ == nullptr) event_ = OwnEvent::create(context_, diagnostics);
-  if (event_ == nullptr) return false;
+  if (!have_event(diagnostics)) return false;
+  if (!marked_ && last_is_there() && !mark_last(diagnostics)) return false;
   in_graphs_ = true;
+  marks_all_ = true;
   const Driver& driver = context_->driver();
   const OutsideCapture outside(driver);
   abi::GraphNode wait = nullptr;
@@ -153,8 +154,9 @@ bool CudaStreamChain::follow(StreamHandle stream, Diagnostics& diagnostics) {
     return replays_ == Replays::ignored || begin_graph(diagnostics);
   }
   const bool elsewhere = last_.id != 0 && last_.id != now_.id;
+  marks_all_ |= elsewhere;
   if (elsewhere && !marked_) {
-    if (!last_is_there()) return wait_for_all(diagnostics);
+    if (!last_is_there()) return context_->wait_for_all(kAttempt(), diagnostics);
     if (!mark_last(diagnostics)) return false;
   }
   return (!elsewhere && !in_graphs_) || event_->delay(now_.handle, diagnostics);
@@ -164,8 +166,11 @@ bool CudaStreamChain::put_last(StreamHandle, Diagnostics& diagnostics) {
   *known_ = {};
   if (now_.capture != 0) return put_last_captured(capture(now_.capture), diagnostics);
   last_ = {now_.handle, now_.id};
-  marked_ = event_ != nullptr;
-  return !marked_ || event_->record(now_.handle, diagnostics);
+  const bool first = replays_ == Replays::ordered && at_first_ < kMarkedAtFirst;
+  if (first) ++at_first_;
+  const bool marks = marks_all_ || first;
+  marked_ = marks && have_event(diagnostics) && event_->record(now_.handle, diagnostics);
+  return marked_ || !marks;
 }
 
 }  // namespace mscclc::cuda

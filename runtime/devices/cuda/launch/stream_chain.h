@@ -1,10 +1,10 @@
 // Keeps calls of a communicator in order that are launched on several streams of a GPU.
 //
-// Launches on one stream need nothing, and must have nothing: a kernel begins early only if it
-// follows another one at once, and an event between them is something else. So events are recorded
-// only from the moment when there is a second stream. The first one's end is marked then if it is a
-// default stream. Another may have been destroyed, and its handle must not be used to find out: so
-// the host waits for the GPU, that once.
+// Launches on one stream need nothing, and should have nothing: a kernel begins early only if it
+// follows another one at once, and an event between them is something else. So in the long run
+// events are recorded only if there is a second stream, or a graph. The first one's end is marked
+// then if it is a default stream. Another may have been destroyed, and its handle must not be used
+// to find out: so the host waits for the GPU, that once.
 //
 // In a capture the streams of the calls are there until it ends, and edges cost nothing.
 //
@@ -14,7 +14,9 @@
 // last, the edge that leads to the record moves on with each call. (Nodes between calls would keep
 // a kernel from beginning early; a record after each call takes 0.1 us a call. Measured on one
 // H200, in docs/design/optimizations.md.) Work outside of captures waits for the event, and records
-// it, as soon as there has been a capture.
+// it, as soon as there has been a capture. What was put on a stream before is marked, too, as far
+// as that is cheap: the first calls are, since programs that capture do so early, and the last one
+// on a default stream. The host cannot wait for others then: that would break the capture.
 #pragma once
 
 #include <map>
@@ -35,6 +37,9 @@ struct KnownStream {
 
 class CudaStreamChain final : public StreamChain {
  public:
+  /// Where replays are ordered, so many calls are marked although there is one stream and no graph.
+  static constexpr uint32_t kMarkedAtFirst = 1024;
+
   /// `known`: gets what follow() has found.
   CudaStreamChain(SharedContext context, Replays replays, std::shared_ptr<KnownStream> known)
       : context_(std::move(context)), replays_(replays), known_(std::move(known)) {}
@@ -65,8 +70,8 @@ class CudaStreamChain final : public StreamChain {
   bool follow_captured(const Capture& capture, Diagnostics& diagnostics) const;
   /// Is the stream of the last call known to be there, and not captured?
   bool last_is_there() const;
+  bool have_event(Diagnostics& diagnostics);
   bool mark_last(Diagnostics& diagnostics);
-  bool wait_for_all(Diagnostics& diagnostics);
   bool begin_graph(Diagnostics& diagnostics);
   bool put_last_captured(Capture& capture, Diagnostics& diagnostics);
   bool put_record(Capture& capture, const Stream& before, Diagnostics& diagnostics) const;
@@ -78,8 +83,10 @@ class CudaStreamChain final : public StreamChain {
   const std::shared_ptr<KnownStream> known_;
   Stream now_;                            ///< of the last follow()
   KnownStream last_;                      ///< of the last call; id 0: there was none
-  std::unique_ptr<OwnEvent> event_;       ///< its end; nullptr: there has been one stream only
+  std::unique_ptr<OwnEvent> event_;       ///< its end; nullptr: none has been marked yet
   bool marked_ = false;                   ///< the event marks the end of the last call
+  bool marks_all_ = false;                ///< there has been a second stream, or a graph
+  uint32_t at_first_ = 0;                 ///< calls that were marked without need
   std::map<uint64_t, Capture> captures_;  ///< by id, which grow
   bool in_graphs_ = false;                ///< some graph waits for the event, and records it
 };

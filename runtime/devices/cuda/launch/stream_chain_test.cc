@@ -207,6 +207,68 @@ TEST_CASE("calls of one capture get edges, and calls outside of it none") {
   world.check_clean();
 }
 
+/// So many calls that the next one has no mark of its own, if there is one stream and no graph.
+void make_first_calls(ChainedGpu& gpu, int stream) {
+  for (uint32_t i = 0; i < CudaStreamChain::kMarkedAtFirst; ++i) gpu.call(stream);
+}
+
+TEST_CASE("a replay waits for a call that was made before the first capture") {
+  for (const int captured : {0, 2}) {  // the call's stream, and another
+    World world({.deferred = true});
+    {
+      ChainedGpu gpu(world, Replays::ordered);
+      gpu.call(0);
+      gpu.begin_capture(captured);
+      gpu.call(captured);
+      world.fake.replay(world.fake.end_capture(), gpu.streams[1]);
+      CHECK(gpu.run(1) == 0);
+      CHECK(gpu.run(0) == 1);
+      CHECK(gpu.run(1) == 1);
+      CHECK(world.fake.calls("CtxSynchronize") == 0);
+    }
+    world.check_clean();
+  }
+}
+
+TEST_CASE(
+    "a replay waits for the last of many calls on a default stream before the first capture") {
+  World world({.deferred = true});
+  {
+    ChainedGpu gpu(world, Replays::ordered);
+    gpu.use_default_stream(0);
+    make_first_calls(gpu, 0);
+    gpu.run(0);
+    gpu.call(0);
+    gpu.begin_capture(2);
+    gpu.call(2);
+    world.fake.replay(world.fake.end_capture(), gpu.streams[1]);
+    CHECK(gpu.run(1) == 0);
+    CHECK(gpu.run(0) == CudaStreamChain::kMarkedAtFirst + 1);
+    CHECK(gpu.run(1) == 1);
+    CHECK(world.fake.calls("CtxSynchronize") == 0);
+  }
+  world.check_clean();
+}
+
+TEST_CASE("a graph waits for calls and graphs that were made before its launch") {
+  World world({.deferred = true});
+  {
+    ChainedGpu gpu(world, Replays::ordered);
+    gpu.call(0);
+    const abi::Graph first = gpu.graph();
+    const abi::Graph second = gpu.graph();
+    world.fake.replay(first, gpu.streams[1]);
+    world.fake.replay(second, gpu.streams[2]);
+    CHECK(gpu.run(2) == 0);
+    CHECK(gpu.run(1) == 0);
+    CHECK(gpu.run(0) == 1);
+    CHECK(gpu.run(2) == 0);
+    CHECK(gpu.run(1) == 2);
+    CHECK(gpu.run(2) == 2);
+  }
+  world.check_clean();
+}
+
 /// A call after the replay of a graph of two waits for it.
 void check_replay(World& world, ChainedGpu& gpu, abi::Graph graph) {
   world.fake.replay(graph, gpu.streams[1]);
@@ -300,14 +362,16 @@ TEST_CASE("a capture between calls of two streams does not part them") {
   World world({.deferred = true});
   {
     ChainedGpu gpu(world, Replays::ordered);
+    make_first_calls(gpu, 0);
+    gpu.run(0);
     gpu.call(0);
     (void)gpu.graph();
     gpu.call(1);  // waits for the host: the capture's event does not mark the first one's end
     CHECK(world.fake.calls("CtxSynchronize") == 1);
     gpu.call(0);
-    CHECK(gpu.run(0) == 1);
+    CHECK(gpu.run(0) == CudaStreamChain::kMarkedAtFirst + 1);
     CHECK(gpu.run(1) == 1);
-    CHECK(gpu.run(0) == 2);
+    CHECK(gpu.run(0) == CudaStreamChain::kMarkedAtFirst + 2);
     CHECK(world.fake.calls("CtxSynchronize") == 1);
   }
   world.check_clean();
@@ -353,6 +417,8 @@ TEST_CASE("what a call asks of the driver, before and after the first capture") 
       for (size_t i = 0; i < calls.size(); ++i) calls[i] -= before[i];
       return calls;
     };
+    CHECK(calls_of_one() == std::vector<uint64_t>{1, 1, 0, 1, 0, 0});
+    make_first_calls(gpu, 0);
     CHECK(calls_of_one() == std::vector<uint64_t>{1, 1, 0, 0, 0, 0});
     (void)gpu.graph();
     CHECK(calls_of_one() == std::vector<uint64_t>{1, 1, 1, 1, 0, 0});
