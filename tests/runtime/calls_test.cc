@@ -354,6 +354,54 @@ TEST_CASE("MSCCLC_CHECK_CALLS names symmetric calls that are not") {
   CHECK(said[1] == said[0]);
 }
 
+/// Two ranks make symmetric calls whose output lies in buffer 0, and at rank 0 in buffer 1 as well;
+/// then, if they could, in buffer 1.
+std::vector<std::string> call_in_overlapping_buffers(bool first) {
+  const auto plan = plan_of("allgather_direct");
+  return testing::threads(2, [&](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics;
+    const auto loaded =
+        communicator.load(plan, {.max_bytes = kMax, .zero_copy = true}, diagnostics);
+    const Buffers buffers(communicator, diagnostics);
+    const auto memory = communicator.device().allocate(8192, "more memory", diagnostics);
+    if (loaded == nullptr || memory == nullptr) return testing::text(diagnostics);
+    uint8_t* const here = buffers.memory->data() + kMax;
+    uint8_t* const there = communicator.rank() == 0 ? here - 256 : memory->data();
+    const auto second = communicator.register_buffer(there, 8192, diagnostics);
+    CollectiveCall call = buffers.call(1024);
+    call.registered = true;
+    call.output = first ? here : there + 512;
+    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    const BoundCall bound = loaded->bind(call, diagnostics);
+    const bool ran = second != nullptr && bound && loaded->launch(bound, stream, diagnostics) &&
+                     communicator.synchronize(stream, diagnostics);
+    communicator.device().destroy_stream(stream);
+    return ran ? "" : testing::text(diagnostics);
+  });
+}
+
+TEST_CASE("calls in memory that a rank has registered twice say so where they differ") {
+  const auto says_why = Catch::Contains(
+      "byte 256 of registered buffer 1 is byte 1048576 of registered buffer 0 as well on rank 0, "
+      "and not on all ranks: a rank takes such a place for one of the buffer that it has "
+      "registered last");
+  const auto says_what = Catch::Contains(
+      "register memory once, or so that buffers overlap alike on all ranks, or deregister one of "
+      "the two on all ranks");
+  {
+    const Checked checked;
+    for (const std::string& said : call_in_overlapping_buffers(true)) {
+      CHECK_THAT(said, Catch::StartsWith("error: ranks launch different calls, which differ in "
+                                         "where registered buffers lie"));
+      CHECK_THAT(said, says_why && says_what);
+    }
+  }
+  for (const std::string& said : call_in_overlapping_buffers(true)) {
+    CHECK_THAT(said, says_why && says_what);
+  }
+  for (const std::string& said : call_in_overlapping_buffers(false)) CHECK(said == "");
+}
+
 TEST_CASE("MSCCLC_CHECK_CALLS names a rank that makes fewer calls") {
   const Checked checked;
   const auto one = plan_of("allreduce_ring"), two = plan_of("allreduce_2shot_packets");

@@ -92,7 +92,7 @@ bool Binder::same_calls(std::vector<std::vector<uint8_t>>& messages) {
     }
     messages[r].erase(messages[r].begin(), messages[r].end() - static_cast<ptrdiff_t>(rest.size()));
   }
-  return mscclc::same_calls(calls, "bind", diagnostics_);
+  return mscclc::same_calls(calls, "bind", x_.group->overlaps, diagnostics_);
 }
 
 bool Binder::take_places(const std::vector<std::vector<uint8_t>>& messages) {

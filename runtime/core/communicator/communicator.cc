@@ -29,7 +29,10 @@ struct RegisteredBuffer::State {
   std::shared_ptr<Group> group;
   uint64_t number;
   /// Calls may still use the peers' memory as it is mapped here, and peers this rank's.
-  ~State() { group->retire(group->buffers.extract(number).mapped()); }
+  ~State() {
+    group->overlaps.remove(number);
+    group->retire(group->buffers.extract(number).mapped());
+  }
 };
 
 RankMemory RegisteredBuffer::of_rank(uint32_t rank) const {
@@ -213,6 +216,32 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
   return std::make_unique<Executable>(std::move(made));
 }
 
+namespace {
+
+/// Memory that was freed since it was registered is what other ranks have mapped no more.
+std::vector<BufferOverlap> overlaps_of(const Group& group, const SharedBuffer& buffer) {
+  std::vector<BufferOverlap> found;
+  for (const auto& [number, other] : group.buffers) {
+    const auto overlap =
+        find_overlap({buffer.address, buffer.bytes}, number, {other->address, other->bytes});
+    if (overlap && other->held->is_there()) found.push_back(*overlap);
+  }
+  return found;
+}
+
+/// Takes them from the front of every rank's message. False: one is cut off.
+bool take_overlaps(std::vector<std::vector<uint8_t>>& messages,
+                   std::vector<std::vector<BufferOverlap>>& by_rank) {
+  for (auto& message : messages) {
+    std::span<const uint8_t> rest = message;
+    if (!decode(rest, by_rank.emplace_back())) return false;
+    message.erase(message.begin(), message.end() - static_cast<ptrdiff_t>(rest.size()));
+  }
+  return true;
+}
+
+}  // namespace
+
 std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, uint64_t bytes,
                                                                 Diagnostics& diagnostics) {
   Group& group = *state_->group;
@@ -229,18 +258,21 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
     buffer->held = group.device->hold_memory(address, bytes, diagnostics);
     if (buffer->held != nullptr) handle = group.device->export_memory(address, bytes, diagnostics);
   }
+  encode(overlaps_of(group, *buffer), message);
   if (handle) encode(*handle, message);
   std::vector<std::vector<uint8_t>> handles;
   if (!group.exchange(bytes == 0 || handle, message, "register a buffer", handles, diagnostics)) {
     return nullptr;
   }
-  if (!group.forget_joined(handles)) {
+  std::vector<std::vector<BufferOverlap>> overlaps;
+  if (!group.forget_joined(handles) || !take_overlaps(handles, overlaps)) {
     diagnostics.error("bad-message", {}, "a peer's message about its buffers is cut off");
     return nullptr;
   }
   const bool mapped = import_all(group, handles, buffer->peers, diagnostics);
   if (!group.agree(mapped, "map the buffers of the other ranks", diagnostics)) return nullptr;
   const uint64_t number = group.next_buffer++;
+  group.overlaps.add(number, overlaps);
   group.buffers[number] = std::move(buffer);
   log(LogLevel::info, LogArea::reg, group.rank(),
       fmt::format("buffer {}: {} bytes at {}", number, bytes, fmt::ptr(address)));

@@ -24,7 +24,7 @@ bool Executable::State::same_launch(const CallFacts& facts, Diagnostics& diagnos
     if (decode(rest, calls[r]) && rest.empty()) continue;
     return refuse(diagnostics, "bad-message", "a peer's message does not describe its call");
   }
-  return same_calls(calls, "launch", diagnostics);
+  return same_calls(calls, "launch", group->overlaps, diagnostics);
 }
 
 // Costs a launch a few stores.

@@ -18,6 +18,7 @@
 #include "runtime/api/device.h"
 #include "runtime/api/lane.h"
 #include "runtime/core/device/remote_regions.h"
+#include "runtime/core/group/buffer_overlaps.h"
 #include "runtime/core/group/call_board.h"
 #include "runtime/core/group/copy_calls.h"
 #include "runtime/core/group/failure.h"
@@ -120,6 +121,7 @@ struct Group {
   /// Registered buffers by number, which is the same on all ranks.
   std::map<uint64_t, std::shared_ptr<SharedBuffer>> buffers;
   uint64_t next_buffer = 0;
+  BufferOverlaps overlaps;  ///< of these
   /// Buffers and members that all ranks have tried to join: the same on all of them.
   std::set<std::pair<uint64_t, std::vector<uint32_t>>> joined;
 

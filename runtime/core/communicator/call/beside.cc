@@ -37,8 +37,9 @@ bool refuse_call(Group& group, const CallBoard::Refusal& refusal, const CallReco
                  const std::string& text, Diagnostics& diagnostics) {
   if (group.failure->report(diagnostics) != nullptr) return false;
   if (refusal.other) {
-    report_differing_calls(group.rank(), facts_in(group, call, call.call), refusal.rank,
-                           facts_in(group, *refusal.other, call.call), "launch", diagnostics);
+    report_differing_calls({group.rank(), facts_in(group, call, call.call), refusal.rank,
+                            facts_in(group, *refusal.other, call.call)},
+                           "launch", group.overlaps, diagnostics);
     group.note_call(text, diagnostics);
   } else {
     diagnostics.error(
@@ -65,8 +66,9 @@ namespace {
 
 /// Reports it; the text.
 std::string refuse_far(Group& group, const FarCalls::Difference& found, Diagnostics& diagnostics) {
-  report_differing_calls(group.rank(), facts_in(group, found.own, found.other.call), found.rank,
-                         facts_in(group, found.other, found.other.call), "launch", diagnostics);
+  report_differing_calls({group.rank(), facts_in(group, found.own, found.other.call), found.rank,
+                          facts_in(group, found.other, found.other.call)},
+                         "launch", group.overlaps, diagnostics);
   std::string text = diagnostics.all().back().message;
   group.fail(diagnostics);
   return text;

@@ -20,6 +20,8 @@ Placement placement_of(const CallRecord& record) {
   return static_cast<Placement>(record.placement);
 }
 
+constexpr const char* kPlaces = "where registered buffers lie";
+
 /// What two calls differ in; nullptr: they are the same.
 const char* difference(const CallRecord& a, const CallRecord& b) {
   if (a.executable != b.executable) return "the plan";
@@ -29,7 +31,7 @@ const char* difference(const CallRecord& a, const CallRecord& b) {
   if (a.dtype != b.dtype) return "the type";
   if (a.reduce != b.reduce) return "the reduction";
   if (a.accumulate != b.accumulate) return "the type to add up in";
-  if (a.buffer != b.buffer || a.offset != b.offset) return "where registered buffers lie";
+  if (a.buffer != b.buffer || a.offset != b.offset) return kPlaces;
   if (a.bind != b.bind) return "when they were bound";
   if (placement_of(a) == Placement::free || placement_of(b) == Placement::free) return nullptr;
   return a.placement == b.placement ? nullptr : "whether it is in place";
@@ -58,6 +60,23 @@ std::string text_of(const CallFacts& facts) {
   if (call.bind != 0) text += fmt::format(", bound as number {}", call.bind);
   if (placement_of(call) == Placement::free) return text;
   return text + (placement_of(call) == Placement::in_place ? ", in place" : ", out of place");
+}
+
+/// Which two buffers of the rank hold what its call names; nullopt: no two do, or on all ranks.
+std::optional<std::string> lies_in_two(uint32_t rank, const CallRecord& call,
+                                       const BufferOverlaps& overlaps) {
+  for (const size_t side : {kInput, kOutput}) {
+    if (call.buffer[side] == 0) continue;
+    const uint64_t buffer = call.buffer[side] - 1;
+    const auto both = overlaps.find(rank, buffer, call.offset[side], call.bytes);
+    if (!both) continue;
+    return fmt::format(
+        "byte {} of registered buffer {} is byte {} of registered buffer {} as well on rank {}, "
+        "and not on all ranks: a rank takes such a place for one of the buffer that it has "
+        "registered last",
+        both->offset, buffer, both->other.offset, both->other.buffer, rank);
+  }
+  return std::nullopt;
 }
 
 constexpr uint8_t kDtypes = 0
@@ -101,21 +120,28 @@ bool is_possible(const CallRecord& record) {
          record.placement <= static_cast<uint8_t>(Placement::in_place) && record.is_load <= 1;
 }
 
-void report_differing_calls(uint32_t rank, const CallFacts& call, uint32_t other_rank,
-                            const CallFacts& other, std::string_view doing,
-                            Diagnostics& diagnostics) {
+void report_differing_calls(const DifferingCalls& calls, std::string_view doing,
+                            const BufferOverlaps& overlaps, Diagnostics& diagnostics) {
+  const auto& [rank, call, other_rank, other] = calls;
   const char* const what = difference(call.record, other.record);
-  diagnostics
-      .error("call-differs", {},
-             fmt::format("ranks {} different calls, which differ in {}: rank {} has {}; rank {} "
-                         "has {}",
-                         doing, what == nullptr ? "nothing" : what, rank, text_of(call), other_rank,
-                         text_of(other)))
-      .notes.push_back({.text = "all ranks must make the same calls, in the same order"});
+  Diagnostic& d = diagnostics.error(
+      "call-differs", {},
+      fmt::format("ranks {} different calls, which differ in {}: rank {} has {}; rank {} has {}",
+                  doing, what == nullptr ? "nothing" : what, rank, text_of(call), other_rank,
+                  text_of(other)));
+  auto cause = what == kPlaces ? lies_in_two(rank, call.record, overlaps) : std::nullopt;
+  if (!cause && what == kPlaces) cause = lies_in_two(other_rank, other.record, overlaps);
+  if (!cause) {
+    d.notes.push_back({.text = "all ranks must make the same calls, in the same order"});
+    return;
+  }
+  d.notes.push_back({.text = *cause});
+  d.notes.push_back({.text = "register memory once, or so that buffers overlap alike on all ranks, "
+                             "or deregister one of the two on all ranks"});
 }
 
 bool same_calls(const std::vector<CallFacts>& by_rank, std::string_view doing,
-                Diagnostics& diagnostics) {
+                const BufferOverlaps& overlaps, Diagnostics& diagnostics) {
   // Ranks whose buffers cannot lie in each other say nothing of the placement: the first that does
   // stands for all others.
   size_t placed = 0;
@@ -130,8 +156,9 @@ bool same_calls(const std::vector<CallFacts>& by_rank, std::string_view doing,
       what = difference(by_rank[placed].record, by_rank[r].record);
     }
     if (what == nullptr) continue;
-    report_differing_calls(static_cast<uint32_t>(other), by_rank[other], static_cast<uint32_t>(r),
-                           by_rank[r], doing, diagnostics);
+    report_differing_calls(
+        {static_cast<uint32_t>(other), by_rank[other], static_cast<uint32_t>(r), by_rank[r]}, doing,
+        overlaps, diagnostics);
     return false;
   }
   return true;

@@ -10,6 +10,7 @@
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops.h"
 #include "runtime/core/communicator/call/placement.h"
+#include "runtime/core/group/buffer_overlaps.h"
 #include "runtime/core/group/call_board.h"
 
 namespace mscclc {
@@ -35,14 +36,21 @@ void encode(const CallFacts& facts, std::vector<uint8_t>& to);
 /// False: its numbers name no types, reduction or placement.
 bool is_possible(const CallRecord& record);
 
-/// Reports (call-differs) two calls that differ, with what they differ in.
-void report_differing_calls(uint32_t rank, const CallFacts& call, uint32_t other_rank,
-                            const CallFacts& other, std::string_view doing,
-                            Diagnostics& diagnostics);
+/// Two ranks' calls that differ.
+struct DifferingCalls {
+  uint32_t rank;
+  const CallFacts& call;
+  uint32_t other_rank;
+  const CallFacts& other;
+};
+/// Reports (call-differs) what they differ in; if that is where registered buffers lie, and
+/// `overlaps` say that such a place lies in two, that, too.
+void report_differing_calls(const DifferingCalls& calls, std::string_view doing,
+                            const BufferOverlaps& overlaps, Diagnostics& diagnostics);
 /// True if all ranks make the same call. Else an error (call-differs) that names the first rank
 /// whose call is another one than rank 0's, and describes both; the same on all ranks. `doing`:
 /// "bind".
 [[nodiscard]] bool same_calls(const std::vector<CallFacts>& by_rank, std::string_view doing,
-                              Diagnostics& diagnostics);
+                              const BufferOverlaps& overlaps, Diagnostics& diagnostics);
 
 }  // namespace mscclc
