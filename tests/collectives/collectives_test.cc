@@ -16,6 +16,7 @@
 #include "runtime/api/in_process.h"
 #include "tests/collectives/compiled_in_library.h"
 #include "tests/collectives/definition.h"
+#include "tests/helpers/runtime/undrained_device.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
@@ -285,6 +286,30 @@ TEST_CASE("a call does not outlive the registered buffer that it is bound to") {
     return kept == 1 && collectives.use().cached == 0 ? "" : "it is kept, or was not";
   };
   CHECK(testing::run_threads(2, [&](Communicator& c) { return with_collectives(c, body); }) == "");
+}
+
+TEST_CASE("memory of collectives stays where the device does not wait for their calls") {
+  for (const bool drains : {true, false}) {
+    const auto left = std::make_shared<std::atomic<int>>(0);
+    const auto open = [&](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {
+      auto device = testing::open_host(rank, diagnostics);
+      if (drains) return device;
+      return std::make_unique<testing::UndrainedDevice>(std::move(device), "buffers of collectives",
+                                                        left);
+    };
+    const auto body = [](Collectives& collectives) -> std::string {
+      Diagnostics diagnostics;
+      Communicator& communicator = collectives.communicator();
+      const StreamHandle stream = communicator.device().create_stream(diagnostics);
+      const bool done = collectives.call({.kind = Kind::barrier}, stream, diagnostics) &&
+                        communicator.synchronize(stream, diagnostics);
+      communicator.device().destroy_stream(stream);
+      return done ? "" : testing::text(diagnostics);
+    };
+    CHECK(testing::run_threads(
+              2, [&](Communicator& c) { return with_collectives(c, body); }, {}, open) == "");
+    CHECK(*left == (drains ? 0 : 2));
+  }
 }
 
 // Rank 1 makes its second call when rank 0 has made its own, with buffers that no call has had.

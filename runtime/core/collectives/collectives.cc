@@ -8,6 +8,7 @@
 #include "runtime/core/collectives/arguments.h"
 #include "runtime/core/collectives/state.h"
 #include "runtime/support/environment/environment.h"
+#include "runtime/support/observe/leak.h"
 
 namespace mscclc {
 namespace {
@@ -32,8 +33,9 @@ bool refuse(Diagnostics& diagnostics, const std::string& text) {
 
 // What plans use, the communicator keeps until their calls have ended.
 Collectives::State::~State() {
-  Diagnostics ignored;  // nothing runs on a device that cannot even say so
-  if (own_.bytes() > 0) (void)communicator_.device().drain(ignored);
+  Diagnostics problems;
+  if (own_.bytes() == 0 || communicator_.device().drain(problems)) return;
+  leak(std::move(own_), communicator_.rank(), "memory of collectives", problems);
 }
 
 // Sizes double: no plan that the table gives for a stretch of them is missed for long.

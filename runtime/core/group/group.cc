@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "runtime/support/observe/call_trace.h"
+#include "runtime/support/observe/leak.h"
 
 namespace mscclc {
 namespace {
@@ -189,16 +190,22 @@ void Group::retire(std::shared_ptr<void> used) {
 }
 
 void Group::close() {
-  release();
   closed_ = true;
+  release();
 }
 
 // While a stream of the device is captured, CUDA does not wait for the others: then all is kept.
 void Group::release() {
-  Diagnostics ignored;
-  if (retired_.empty() || !device->drain(ignored)) return;
-  busy_streams_.clear();
-  const std::vector<std::shared_ptr<void>> gone = std::exchange(retired_, {});
+  Diagnostics problems;
+  if (retired_.empty()) return;
+  const bool ended = device->drain(problems);
+  std::vector<std::shared_ptr<void>> gone;
+  if (ended || closed_) gone = std::exchange(retired_, {});
+  if (ended) {
+    busy_streams_.clear();
+  } else if (closed_) {
+    leak(std::move(gone), rank(), "what a communicator has loaded or registered", problems);
+  }
 }
 
 std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer, const MemoryHandle& handle,

@@ -144,7 +144,8 @@ struct Group {
   /// Something that calls may still use goes when they have ended: at once, where none runs; at the
   /// next ended() or release(); or after waiting, where the communicator has gone.
   void retire(std::shared_ptr<void> used);
-  /// Waits until nothing runs, and lets go of what has been retired; keeps it where that fails.
+  /// Waits until nothing runs, and lets go of what has been retired; keeps it where that fails: for
+  /// good, where the communicator has gone.
   void release();
   /// The communicator goes: there will be no more release().
   void close();

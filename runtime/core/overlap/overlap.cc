@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <mutex>
+#include <tuple>
 
 #include "runtime/api/collectives.h"
 #include "runtime/core/overlap/agree.h"
@@ -11,6 +12,7 @@
 #include "runtime/core/overlap/call.h"
 #include "runtime/core/overlap/turns.h"
 #include "runtime/support/environment/environment.h"
+#include "runtime/support/observe/leak.h"
 #include "runtime/support/observe/one_thread.h"
 
 namespace mscclc {
@@ -27,8 +29,10 @@ struct Overlap::State {
   }
   /// Waits for runs: they use what goes now.
   ~State() {
-    Diagnostics ignored;  // nothing runs on a device that cannot even say so
-    if (owner_.device != nullptr) (void)owner_.device->drain(ignored);
+    Diagnostics problems;
+    if (owner_.device == nullptr || owner_.device->drain(problems)) return;
+    leak(std::tuple(std::move(workspace_), std::move(backend_), std::move(own_provider_)), rank_,
+         "memory of a GEMM", problems);
   }
 
   bool make(Diagnostics& diagnostics);
