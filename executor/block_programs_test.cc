@@ -203,6 +203,43 @@ TEST_CASE("steps do what ops do, for every size") {
   }
 }
 
+TEST_CASE("a block's program names offsets of 64 bits, of plain data and of packets") {
+  constexpr uint32_t kChunks = 8192, kLast = kChunks - 1;
+  constexpr uint64_t kChunk = 3 << 20;  // 24 GiB of data, 96 GiB of packets
+  TestProgram t(1, kChunks);
+  const uint32_t stage = t.buffer(0, "stage", kChunks);
+  const uint32_t slots = t.buffer(0, "slots", kChunks, PacketFormat::LL16, 2);
+  add_op(t, 0, 0, OpKind::copy, {local(stage, kLast)}, {local(kInput, kLast)});
+  add_op(t, 0, 0, OpKind::copy_packets, {local(slots, kLast)}, {local(stage, kLast)});
+  add_op(t, 0, 0, OpKind::unpack_packets, {local(kOutput, kLast)}, {local(slots, kLast)});
+  FittedRank p(t, 0, kChunks * kChunk);
+  BlockPrograms programs;
+  REQUIRE(p.pack(programs));
+  check_programs(p, programs);
+  const auto base_of = [&](uint32_t buffer) {
+    const auto& bases = p.rank->bases;
+    const auto found = std::ranges::find(bases, buffer, &device::Base::buffer);
+    REQUIRE(found != bases.end());
+    return static_cast<uint32_t>(found - bases.begin());
+  };
+  CHECK(p.bases[base_of(slots)].copy_stride >= 2 * kChunks * kChunk);
+  for (const uint64_t call : {0, 1}) {
+    Recorder seen(p, call);
+    uint32_t count = 0;
+    const Steps steps = steps_of(programs, 0, count);
+    device::run_ops(seen, steps, steps.steps, count);
+    const auto names = [&](uint32_t buffer, uint64_t offset) {
+      return std::ranges::any_of(seen.seen, [&](const Access& access) {
+        return std::get<1>(access) == seen.base(base_of(buffer)) + offset;
+      });
+    };
+    CHECK(names(kInput, kLast * kChunk));
+    CHECK(names(stage, kLast * kChunk));
+    CHECK(names(kOutput, kLast * kChunk));
+    CHECK(names(slots, 2 * kLast * kChunk));
+  }
+}
+
 TEST_CASE("a block's program holds what it names, and no more") {
   TestProgram t = one_shot(8, 8, PacketFormat::LL16);
   FittedRank p(t, 3, 1 << 14);

@@ -67,10 +67,11 @@ std::string difference(Dtype dtype, const std::vector<uint8_t>& expected,
 
 std::string text(const EngineSpec& spec) {
   constexpr const char* kNames[] = {"generic", "fast", "short"};
-  return fmt::format("{} engine, {} bytes of {}, {}, {}{}, seed {}, {} calls, {} threads",
-                     kNames[static_cast<size_t>(spec.engine)], spec.bytes, info(spec.dtype).name,
-                     name(spec.op), spec.in_place ? "in place" : "out of place",
-                     spec.shifted ? ", shifted" : "", spec.seed, spec.calls, spec.threads);
+  return fmt::format(
+      "{} engine, {} bytes of {}, {}, {}{}, seed {}, {} calls from {} on, {} threads",
+      kNames[static_cast<size_t>(spec.engine)], spec.bytes, info(spec.dtype).name, name(spec.op),
+      spec.in_place ? "in place" : "out of place", spec.shifted ? ", shifted" : "", spec.seed,
+      spec.calls, spec.first_call, spec.threads);
 }
 
 /// What the simulator gives: inputs and outputs by call and rank.
@@ -169,6 +170,7 @@ std::optional<std::string> EngineTrial::fault(const EngineSpec& spec) {
       !cluster_.prepare(call, spec.in_place, true, diagnostics)) {
     return std::nullopt;
   }
+  cluster_.set_next_call(spec.first_call);
   Expected expected(cluster_, spec);
   if (!cluster_.run(spec.calls, 0, expected, diagnostics)) {
     return "the simulator hangs: " + text(diagnostics);
@@ -180,7 +182,8 @@ std::optional<std::string> EngineTrial::fault(const EngineSpec& spec) {
                                          .apart = true,
                                          .in_short = spec.engine == Engine::short_,
                                          .generic = spec.engine == Engine::generic,
-                                         .threads = spec.threads};
+                                         .threads = spec.threads,
+                                         .first_call = spec.first_call};
   cuda::host::Gpu::get().set_seed(spec.seed);
   if (!ranks_.prepare(call, options, diagnostics)) return text(diagnostics);
   had_engine_ = spec.engine == Engine::generic ||

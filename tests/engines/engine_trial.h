@@ -33,7 +33,8 @@ struct EngineSpec {
   Engine engine = Engine::fast;
   uint64_t seed = 0;  ///< of threads' order; 0: none stops where it need not
   uint32_t calls = 3;
-  uint32_t threads = 64;  ///< of a block, at most
+  uint32_t threads = 64;    ///< of a block, at most
+  uint64_t first_call = 0;  ///< its number
 };
 std::string text(const EngineSpec& spec);
 

@@ -199,7 +199,7 @@ bool CudaRanks::State::upload_context(Diagnostics& d) {
 bool CudaRanks::State::plan_launch(Diagnostics& d) {
   multicast_.clear();
   apart_.clear();
-  programs_.clear(options_.calls);
+  programs_.clear(options_.calls, options_.first_call);
   for (uint32_t c = options_.calls; c-- > 0;) {  // launch_ stays that of the first
     if (!plan_call(c, d)) return false;
   }

@@ -66,6 +66,8 @@ class CudaRanks {
     uint32_t threads = 1024;
     /// Calls that a run queues, on caller's buffers of their own. REQUIRES: one, or `apart`.
     uint32_t calls = 1;
+    /// The number of the first call of all.
+    uint64_t first_call = 0;
     /// The input of each call but the first is the output of the one before it. REQUIRES: all ranks
     /// have inputs as long as outputs.
     bool chained = false;

@@ -7,8 +7,9 @@ namespace mscclc::cuda {
 using device::ChannelEnd;
 using device::LaunchPlan;
 
-void RanksPrograms::clear(uint32_t calls) {
+void RanksPrograms::clear(uint32_t calls, uint64_t first_call) {
   counted_ = false;
+  first_call_ = first_call;
   programs_.clear();
   packed_.clear();
   programs_.resize(calls);
@@ -48,9 +49,12 @@ bool RanksPrograms::pack(uint32_t in_call, const DeviceProgram& device,
       !pack_ranks(in_call, device, ranks, ends, true, launch, d)) {
     return false;
   }
-  const uint64_t counts = uint64_t{launch.blocks} * launch.call_counts;
-  if (!counted_ && !counts_.allocate(counts * sizeof(uint64_t), d)) return false;
-  counted_ = true;
+  if (!counted_) {
+    std::vector<uint64_t> counts(uint64_t{launch.blocks} * launch.call_counts);
+    for (uint64_t i = 0; i < counts.size(); i += launch.call_counts) counts[i] = first_call_;
+    if (!counts_.upload(counts, d)) return false;
+    counted_ = true;
+  }
   const std::vector<uint8_t>& bytes = packed_[in_call];
   launch.calls = counts_.data<uint64_t>();
   launch.carried = carried && bytes.size() <= device::kMaxCarried;

@@ -22,8 +22,8 @@ class RanksPrograms {
     std::vector<BlockPrograms::Places::Flags> flags = {};
   };
 
-  /// Forgets what was packed; `calls` are to be.
-  void clear(uint32_t calls);
+  /// Forgets what was packed; `calls` are to be, the first one of this number.
+  void clear(uint32_t calls, uint64_t first_call);
   /// Packs the programs of call `in_call`, and sets what `launch` says of programs.
   /// `launch.blocks`: of all ranks. `carried`: they may travel in the parameters of the launch.
   [[nodiscard]] bool pack(uint32_t in_call, const DeviceProgram& device,
@@ -46,6 +46,7 @@ class RanksPrograms {
   std::vector<BlockPrograms> of_ranks_;
   DeviceMemory counts_;   ///< of calls, by block; all calls have the same
   bool counted_ = false;  ///< they have been allocated
+  uint64_t first_call_ = 0;
 };
 
 }  // namespace mscclc::cuda
