@@ -238,7 +238,8 @@ uint64_t PlanLoader::program_bytes() const {
          DeviceStructs::bytes_of<device::ChannelEnd>(own.channels.size()) +
          DeviceStructs::bytes_of<uint64_t>(own.semaphores.size()) +
          DeviceStructs::bytes_of<device::Barrier>(x_.program.barriers.size()) +
-         DeviceStructs::bytes_of<uint64_t>(1) + DeviceStructs::bytes_of<uint64_t>(counts());
+         2 * DeviceStructs::bytes_of<uint64_t>(1) +  // claimed and seen of the queue
+         DeviceStructs::bytes_of<uint64_t>(counts());
 }
 
 // With an object of a graph's own the driver may hold up what its kernels wait for: calls of
