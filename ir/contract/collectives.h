@@ -51,6 +51,12 @@ struct CollectiveInfo {
   bool has_rows(Side s) const { return side(s).form == SideForm::rows; }
   /// True if one rank is the root: one side is there only.
   bool has_root() const { return input.only_at_root || output.only_at_root; }
+  /// True if outputs are sums over all ranks.
+  bool adds_up() const { return source == Source::everyone; }
+  /// True if every rank gets a part of every rank: of allgather and alltoall.
+  bool gets_parts_of_all() const { return source == Source::row_rank && !has_root(); }
+  /// True if every rank has an output of the form of its input: a copy of the one fits the other.
+  bool keeps_form() const { return !has_root() && input.form == output.form; }
 };
 
 const CollectiveInfo& info(CollectiveKind kind);

@@ -15,12 +15,23 @@ struct Found {
   size_t line = 0;
 };
 
-/// Structs with members of their own for how much a call moves, of which type, and how that is
-/// added up. One that holds another, or has it as its base, describes nothing anew. Keys of maps
-/// (…Key) do not count: they only name a call. `sources`: text by path.
-std::vector<Found> call_structs(const std::map<std::string, std::string>& sources);
+struct CallStructs {
+  /// With members of their own for how much a call moves, of which type, and how that is added up;
+  /// or with one of these, beside such a struct that is a base.
+  std::vector<Found> anew;
+  /// Those that only have such a struct as a base: they describe nothing anew, as one that holds
+  /// it.
+  std::vector<Found> derived;
+};
+
+/// Keys of maps (…Key) do not count: they only name a call. `sources`: text by path.
+CallStructs call_structs(const std::map<std::string, std::string>& sources);
 
 /// Switches with a case for a kind of collectives.
 std::vector<Found> kind_switches(const std::map<std::string, std::string>& sources);
+
+/// Comparisons with a kind. In assertions of the compiler they are none: these hold public
+/// constants against the table.
+std::vector<Found> kind_comparisons(const std::map<std::string, std::string>& sources);
 
 }  // namespace mscclc::structure

@@ -63,7 +63,7 @@ class Checker {
                       "budget and launch_order",
                       name(call_.kind)));
     }
-    const bool reduces = info(call_.kind).source == Source::everyone;
+    const bool reduces = info(call_.kind).adds_up();
     if (reduces && (call_.op == ReduceOp::call || call_.op > ReduceOp::avg)) {
       return refuse(fmt::format("{}: there is no such reduction", name(call_.kind)));
     }
@@ -200,7 +200,7 @@ std::string text_of(const CollectiveCall& call, uint32_t rank, bool capturing) {
     text += fmt::format(" of {}{} element{} of '{}'", rows ? "at most " : "", count,
                         count == 1 ? "" : "s", info(call.dtype).name);
   }
-  if (info(call.kind).source == Source::everyone) {
+  if (info(call.kind).adds_up()) {
     text += fmt::format(", {}", name(call.op));
     if (call.accumulate) text += fmt::format(" in '{}'", info(*call.accumulate).name);
     if (call.order) text += fmt::format(", order {}", name(*call.order));

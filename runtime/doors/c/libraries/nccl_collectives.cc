@@ -28,14 +28,13 @@ class NcclCollectives final : public OtherCollectives {
     const ncclDataType_t type = nccl::nccl_type_of(c.dtype);
     const ncclDataType_t as_bytes = nccl::nccl_type_of(Dtype::u8);
     const ncclRedOp_t sum = nccl::nccl_op_of(ReduceOp::sum);
-    if (c.kind == CollectiveKind::allgather) {
-      return real.AllGather(c.input, c.output, bytes, as_bytes, comm, stream);
+    const bool rows = info(c.kind).has_rows(Side::input);
+    if (!info(c.kind).adds_up()) {
+      return rows ? exchange(c, bytes, stream)
+                  : real.AllGather(c.input, c.output, bytes, as_bytes, comm, stream);
     }
-    if (c.kind == CollectiveKind::alltoall) return exchange(c, bytes, stream);
-    if (c.kind == CollectiveKind::reducescatter) {
-      return real.ReduceScatter(c.input, c.output, c.count, type, sum, comm, stream);
-    }
-    return real.AllReduce(c.input, c.output, c.count, type, sum, comm, stream);
+    return rows ? real.ReduceScatter(c.input, c.output, c.count, type, sum, comm, stream)
+                : real.AllReduce(c.input, c.output, c.count, type, sum, comm, stream);
   }
 
   ncclResult_t exchange(const CollectiveCall& c, size_t bytes, cudaStream_t stream) const {

@@ -41,8 +41,7 @@ SumOrder order_of(const Comm& comm, const NcclCall& call) {
 bool needs_no_blocks_in_nccl(const Comm& comm, const NcclCall& call, bool in_windows) {
   constexpr int kFirstVersion = 22800;
   const bool wanted = call.cta_policy ? is_zero_cta(*call.cta_policy) : comm.facts.no_blocks;
-  const bool copies =
-      call.kind == CollectiveKind::allgather || call.kind == CollectiveKind::alltoall;
+  const bool copies = info(call.kind).gets_parts_of_all();
   return wanted && copies && comm.facts.has_real && real_nccl()->version >= kFirstVersion &&
          comm.facts.nodes == 1 && in_windows;
 }

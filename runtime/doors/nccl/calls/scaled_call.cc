@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "ir/support/precondition.h"
 #include "runtime/api/device.h"
 
 namespace mscclc::nccl {
@@ -12,7 +13,7 @@ namespace {
 
 /// Elements of a rank's input.
 uint64_t input_count(const CollectiveCall& call, uint64_t ranks) {
-  return call.kind == CollectiveKind::reducescatter ? call.count * ranks : call.count;
+  return info(call.kind).has_rows(Side::input) ? call.count * ranks : call.count;
 }
 
 class ScaledCall final : public ServedCall {
@@ -55,7 +56,7 @@ bool check_buffers(const CollectiveCall& call, uint64_t bytes, Diagnostics& diag
   const auto from = reinterpret_cast<uintptr_t>(call.input),
              to = reinterpret_cast<uintptr_t>(call.output);
   const bool apart = from == to || from + bytes <= to || to + bytes <= from;
-  if (call.kind != CollectiveKind::allreduce || apart) return true;
+  if (!info(call.kind).keeps_form() || apart) return true;
   diagnostics.error("overlap", {},
                     "input and output overlap, but not as they do in place for this collective");
   return false;
@@ -76,12 +77,13 @@ uint8_t* room_for(Comm& comm, uint64_t bytes, Diagnostics& diagnostics) {
 }  // namespace
 
 bool scales_first(const CollectiveCall& call) {
-  return call.op == ReduceOp::avg && info(call.kind).source == Source::everyone &&
+  return call.op == ReduceOp::avg && info(call.kind).adds_up() &&
          info(call.dtype).kind == DtypeKind::kFloat;
 }
 
 std::unique_ptr<ServedCall> serve_scaled(Comm& comm, const CollectiveCall& call,
                                          StreamHandle stream, std::string* what) {
+  precondition(scales_first(call));
   constexpr uint64_t kMax = uint64_t{1} << 62;  // bytes: beyond, the plan's call is refused
   const uint64_t width = info(call.dtype).bytes;
   const bool fits = call.count <= kMax / width / comm.ranks;
@@ -90,12 +92,13 @@ std::unique_ptr<ServedCall> serve_scaled(Comm& comm, const CollectiveCall& call,
   sum.op = ReduceOp::sum;
   Diagnostics found;
   // In an all-reduce the output has room for it. Alike on all ranks, as the choice of a plan is.
-  if (call.kind == CollectiveKind::allreduce) {
+  const bool in_output = info(call.kind).keeps_form();
+  if (in_output) {
     sum.input = call.output;
   } else if (count > 0) {
     sum.input = room_for(comm, count * width, found);
   }
-  sum.registered = call.registered && call.kind == CollectiveKind::allreduce;
+  sum.registered = call.registered && in_output;
   (void)check_buffers(call, count * width, found);
   const Scaling scaling{.to = const_cast<void*>(sum.input),
                         .from = call.input,

@@ -20,7 +20,7 @@
 namespace mscclc::nccl {
 namespace {
 
-bool reduces(const NcclCall& call) { return info(call.kind).source == Source::everyone; }
+bool reduces(const NcclCall& call) { return info(call.kind).adds_up(); }
 
 /// No GPU addresses more: such a count is a mistake, and its bytes may not even be a number.
 constexpr uint64_t kMaxBytes = uint64_t{1} << 44;
