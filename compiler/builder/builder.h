@@ -30,7 +30,7 @@
 
 namespace mscclc {
 
-struct BuilderState;
+class BuilderState;
 
 class Builder {
  public:

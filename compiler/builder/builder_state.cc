@@ -5,6 +5,10 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "compiler/builder/final_checks.h"
+
 namespace mscclc {
 namespace {
 
@@ -55,59 +59,60 @@ void take_ops(Program& program, Program& part, RankRange of, const std::vector<u
 }  // namespace
 
 BuilderState::BuilderState(Diagnostics& diagnostics, Origin* origin, Sources* sources)
-    : reports(diagnostics, origin, sources),
-      draft(reports),
-      budget(reports),
-      header(reports, draft),
-      owned(reports, draft, budget),
-      places(reports, draft, budget),
-      locations(reports, draft),
-      tallies(reports, draft, owned.members(), places),
-      barriers(reports, draft, budget, places, locations),
-      refs(reports, draft, owned.names(), owned.layouts(), owned.members()),
-      op_checks(reports, draft, owned.members(), owned.pairing(), places),
-      chunk_checks(reports, draft, header, owned.names(), owned.layouts(), places),
-      ops(reports, draft, budget, places, locations, tallies, op_checks, chunk_checks) {}
+    : reports_(diagnostics, origin, sources),
+      draft_(reports_),
+      budget_(reports_),
+      header_(reports_, draft_),
+      owned_(reports_, draft_, budget_),
+      parts_(reports_, draft_, budget_, header_, owned_) {}
 
 bool BuilderState::collective(const CollectiveSpec& spec) {
-  if (!header.collective(spec)) return false;
-  owned.set_ranks(draft.ranks());
+  if (!header_.collective(spec)) return false;
+  owned_.set_ranks(draft_.ranks());
   return true;
 }
 
 void BuilderState::enter_rank(uint32_t rank) {
-  if (rank >= draft.ranks()) {
+  Places& places = parts_.places();
+  if (rank >= draft_.ranks()) {
     places.no_place();
     places.leave_pipeline();
-    reports.fail("rank", {},
-                 fmt::format("rank {} is not a rank; there are {}", rank, draft.ranks()));
+    reports_.fail("rank", {},
+                  fmt::format("rank {} is not a rank; there are {}", rank, draft_.ranks()));
     return;
   }
   places.leave_rank();
-  if (draft.enter(rank)) owned.begin_rank();
+  if (draft_.enter(rank)) owned_.begin_rank();
   places.enter_rank();
 }
 
 void BuilderState::leave_ranks() {
-  places.leave_rank();
-  draft.out = nullptr;
+  parts_.places().leave_rank();
+  draft_.out = nullptr;
 }
 
 void BuilderState::seal() {
-  if (draft.sealed) return;
-  owned.seal();
-  tallies.seal();
+  if (draft_.sealed) return;
+  owned_.seal();
+  parts_.seal();
 }
 
 bool BuilderState::take(BuilderState& part, RankRange of, const std::vector<uint32_t>& sites) {
-  if (!budget.take(part.budget)) return false;
-  if (!take_units(draft.program, part.draft.program)) return false;
-  tallies.take(part.tallies, of, places.take_round_classes(part.places));
-  for (uint32_t r = of.begin; r < of.end; ++r) draft.set_entered(r, part.draft.entered(r));
-  take_ops(draft.program, part.draft.program, of, sites, places.take_groups(part.places));
-  barriers.take(part.barriers);
-  places.take_empty_blocks(part.places);
+  if (!budget_.take(part.budget_)) return false;
+  if (!take_units(draft_.program, part.draft_.program)) return false;
+  for (uint32_t r = of.begin; r < of.end; ++r) draft_.set_entered(r, part.draft_.entered(r));
+  take_ops(draft_.program, part.draft_.program, of, sites, parts_.take(part.parts_, of));
   return true;
+}
+
+bool BuilderState::check() {
+  if (std::exchange(checked_, true)) return !reports_.failed();
+  if (!header_.has_contract()) {
+    if (!reports_.failed()) reports_.fail("no-collective", {}, "no 'collective' line");
+    return false;
+  }
+  seal();
+  return make_final_checks(*this);
 }
 
 }  // namespace mscclc

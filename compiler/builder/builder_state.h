@@ -1,20 +1,27 @@
-// The parts of a builder, joined. Each part can be read by itself: base/ has what all share,
-// declare/ what ranks own, ops/ what they do.
+// The parts of a builder, joined. Each part can be read by itself: draft/ has what all share,
+// declare/ what ranks own, ops/ what they do (op_parts.h).
 #pragma once
 
 #include <vector>
 
-#include "compiler/builder/declare/declarations.h"
-#include "compiler/builder/declare/header.h"
-#include "compiler/builder/ops/balance.h"
-#include "compiler/builder/ops/barriers.h"
-#include "compiler/builder/ops/ops.h"
-#include "compiler/builder/ops/refs.h"
+#include "compiler/builder/op_parts.h"
 
 namespace mscclc {
 
-struct BuilderState {
+class BuilderState {
+ public:
   BuilderState(Diagnostics& diagnostics, Origin* origin, Sources* sources);
+  BuilderState(const BuilderState&) = delete;
+  BuilderState& operator=(const BuilderState&) = delete;
+
+  BuildReports& reports() { return reports_; }
+  Draft& draft() { return draft_; }
+  const Draft& draft() const { return draft_; }
+  Budget& budget() { return budget_; }
+  const Budget& budget() const { return budget_; }
+  Header& header() { return header_; }
+  Declarations& owned() { return owned_; }
+  OpParts& parts() { return parts_; }
 
   /// Sets the contract, and makes its ranks.
   bool collective(const CollectiveSpec& spec);
@@ -28,21 +35,17 @@ struct BuilderState {
   /// had no mistakes. `sites`: by its site, ours. False after what only the whole shows to be
   /// wrong, which is not reported.
   bool take(BuilderState& part, RankRange of, const std::vector<uint32_t>& sites);
+  /// The program is complete: checks the whole of it, once. False after mistakes.
+  bool check();
 
-  BuildReports reports;
-  Draft draft;
-  Budget budget;
-  Header header;
-  Declarations owned;
-  Places places;
-  Locations locations;
-  Tallies tallies;
-  Barriers barriers;
-  Refs refs;
-  OpChecks op_checks;
-  ChunkChecks chunk_checks;
-  Ops ops;
-  bool checked = false;  ///< the program is complete, and its checks are made
+ private:
+  BuildReports reports_;
+  Draft draft_;
+  Budget budget_;
+  Header header_;
+  Declarations owned_;
+  OpParts parts_;
+  bool checked_ = false;
 };
 
 }  // namespace mscclc

@@ -28,5 +28,5 @@ TEST_CASE("a declaration with a mistake is not looked for") {
   u.declare(0);
   CHECK(u.message() == "a dimension of -1");
   const NameId inbox = u.program().intern("inbox");
-  CHECK(u.scope.builder.state().owned.names().is_poisoned(inbox));
+  CHECK(u.scope.builder.state().owned().names().is_poisoned(inbox));
 }

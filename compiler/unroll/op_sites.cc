@@ -114,7 +114,7 @@ std::vector<uint32_t> OpSites::take_contexts(const OpSites& other) {
 
 /// By site of another unroller: ours. New ones come in the order of its own.
 std::vector<uint32_t> OpSites::take(const OpSites& other) {
-  const Program& theirs = other.builder_.state().draft.program;
+  const Program& theirs = other.builder_.state().draft().program;
   const std::vector<uint32_t> contexts = take_contexts(other);
   std::vector<const OpPlan*> plans(theirs.sites.size());
   for (const auto& [key, plan] : other.plans_) plans[plan.site] = &plan;

@@ -59,8 +59,8 @@ class OperandReader {
         ast_(scope.ast),
         evaluator_(scope.evaluator),
         builder_(scope.builder),
-        draft_(scope.builder.state().draft),
-        owned_(scope.builder.state().owned) {}
+        draft_(scope.builder.state().draft()),
+        owned_(scope.builder.state().owned()) {}
 
   /// Fills `out` with the operands, of which one may be invalid after a mistake.
   void read(ast::Array<const ast::Operand> list, RefList& out);

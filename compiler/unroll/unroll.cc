@@ -66,7 +66,7 @@ Unroller::Outcome Unroller::run(const std::vector<Item>& items, bool in_parts) {
   }
   scope_.set_place(contract_.collective_place());
   if (scope_.halted()) return {};
-  if (scope_.diagnostics.has_errors()) builder_.state().reports.set_failed();
+  if (scope_.diagnostics.has_errors()) builder_.state().reports().set_failed();
   Outcome outcome{.program = builder_.finish()};
   if (scope_.diagnostics.has_errors()) outcome.program.reset();
   return outcome;
@@ -169,7 +169,7 @@ bool Unroller::may_end(const ast::Stmt& s, const ast::TextRange& place) {
   const uint64_t steps_left =
       work.may_do_ops ? evaluator_.steps().most_left() : evaluator_.steps().left();
   if (work.rounds > steps_left) return evaluator_.steps().too_many(work.rounds, place);
-  Budget& budget = builder_.state().budget;
+  Budget& budget = builder_.state().budget();
   const uint64_t left = budget.ops_left();
   if (work.ops <= left) return true;
   evaluator_.fail("too-many-ops", place,

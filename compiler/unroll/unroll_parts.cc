@@ -29,12 +29,12 @@ uint64_t count_things(const Program& program) {
 
 /// In how many parts to unroll the ranks after rank 0, which is unrolled.
 uint32_t Unroller::count_parts() const {
-  const uint64_t ops = builder_.state().budget.ops() * bodies_.size();
+  const uint64_t ops = builder_.state().budget().ops() * bodies_.size();
   const uint32_t threads = thread_count(ops, scope_.options.threads);
   if (threads == 1 || scope_.main.is_ir || bodies_.size() < 3 || scope_.halted()) return 1;
   if (!scope_.diagnostics.all().empty()) return 1;
   if (scope_.options.threads == 0 &&
-      ops < kOpsPerThing * count_things(builder_.state().draft.program))
+      ops < kOpsPerThing * count_things(builder_.state().draft().program))
     return 1;
   return std::min({threads, kMaxParts, static_cast<uint32_t>(bodies_.size()) - 1});
 }
@@ -69,7 +69,7 @@ bool Unroller::unroll_parts(const std::vector<Item>& items, uint32_t parts) {
 
 /// Takes the ops of some ranks. False after what only the whole shows to be wrong.
 bool Unroller::take(Unroller& other, RankRange ranks) {
-  evaluator_.steps().earn(UnrollScope::kStepsPerOp * other.builder_.state().budget.ops());
+  evaluator_.steps().earn(UnrollScope::kStepsPerOp * other.builder_.state().budget().ops());
   if (!evaluator_.steps().take_if_left(static_cast<int64_t>(other.evaluator_.steps().taken())))
     return false;
   return builder_.state().take(other.builder_.state(), ranks, sites_.take(other.sites_));

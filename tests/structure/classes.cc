@@ -165,7 +165,7 @@ class ClassReader {
 
   /// Up to the semicolon, after `names` of data of the class, or of what stands in none: counts
   /// them, and those that follow after commas.
-  void variables(Body* body, size_t names) {
+  void variables(Body* body, size_t names, bool fixed = false) {
     bool value = false;  // what follows is an initialiser
     while (!at(at_).is(";")) {
       if (at(at_).is(",")) {
@@ -179,6 +179,7 @@ class ClassReader {
     if (body == nullptr) return;
     body->size.members += names;
     if (!body->open) body->size.hidden += names;
+    if (body->open && !fixed) body->size.shown += names;
   }
 
   /// A function or data.
@@ -201,18 +202,23 @@ class ClassReader {
     fail(at(begin).line, "a statement without end");
   }
 
-  bool has_word(size_t begin, size_t end, std::initializer_list<std::string_view> words) const {
-    return std::any_of(tokens_.begin() + static_cast<ptrdiff_t>(begin),
-                       tokens_.begin() + static_cast<ptrdiff_t>(end), [&](const Token& token) {
-                         return std::find(words.begin(), words.end(), token.text) != words.end();
-                       });
+  bool has_word(size_t begin, size_t end, Words words) const {
+    return contains_word(tokens_.subspan(begin, end - begin), words);
   }
 
   void data(Body* body, size_t begin, size_t end) {
     at_ = end;
     // Not the object's: a friend that is a class, constants, and what all objects share.
     const bool shared = has_word(begin, end, {"friend", "static", "constexpr"});
-    variables(shared ? nullptr : body, 1);
+    variables(shared ? nullptr : body, 1, cannot_change(begin, end));
+  }
+
+  /// Is what is declared there, with its name last, a reference or a constant?
+  bool cannot_change(size_t begin, size_t end) const {
+    if (end < begin + 2) return false;
+    const Token& before = at(end - 2);
+    return before.is("&") || before.is("const") ||
+           (at(begin).is("const") && !has_word(begin, end, {"*"}));
   }
 
   size_t after_operator(size_t i) const {
@@ -243,7 +249,14 @@ class ClassReader {
     if (body != nullptr) {
       if (!counts || has_word(begin, name, {"friend"})) return;
       ++body->size.functions;
-      if (query) ++body->size.queries;
+      const std::string& scopes = body->size.name;
+      const bool makes = at(name - 1).is(scopes.substr(scopes.rfind(':') + 1)) ||
+                         has_word(begin, name, {"static"});
+      if (makes) {
+        ++body->size.makers;
+      } else if (query) {
+        ++body->size.queries;
+      }
     } else if (defines) {
       const std::string owner = owner_of(begin, name);
       if (!owner.empty()) found_.completed.insert(inside(scope, owner));
@@ -291,9 +304,10 @@ FileClasses classes_of(std::string_view source) {
   return ClassReader(all).read();
 }
 
-bool ClassOfTree::all_public() const {
-  constexpr size_t kMany = 10;
-  return size.functions - size.queries >= kMany && size.members >= kMany && size.hidden == 0;
+bool ClassOfTree::is_open() const {
+  constexpr size_t kMany = 12, kFew = 4;
+  return size.shown > kFew && size.shown > size.hidden && size.changers() > kFew &&
+         size.shown + size.changers() > kMany;
 }
 
 std::vector<ClassOfTree> classes_of_tree(const std::map<std::string, std::string>& sources) {

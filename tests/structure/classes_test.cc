@@ -12,15 +12,21 @@ namespace {
 constexpr size_t kSize = 60;    // functions and members of a class
 constexpr size_t kSources = 2;  // that define its functions
 
-/// A class that may be larger, as an interface that is not ours has so many functions.
+/// A class that may be larger, as an interface that is not ours has so many functions, or more open
+/// than others; not more than it is.
 struct Exception {
   std::string name;
   size_t size, sources;
-  bool all_public = false;
+  bool is_open = false;
 };
 
 const std::vector<Exception> kExceptions = {
     {"mscclc::torch_comms::CommsBackend", 69, 2},  // nearly all override TorchComms'
+    {"mscclc::Program", 38, 2, true},              // the data that passes work on
+    {"mscclc::Group", 56, 2, true},                // what the parts of a communicator share
+    {"mscclc::Executable::State", 44, 2, true},    // the same of a loaded plan
+    {"mscclc::cuda::TwoNodes", 25, 2, true},       // what tests begin with
+    {"mscclc::TwoRanks", 23, 2, true},             // the same
 };
 
 const Exception* exception_of(const std::string& name) {
@@ -33,12 +39,12 @@ const Exception* exception_of(const std::string& name) {
 std::string figures(const ClassOfTree& one) {
   return std::to_string(one.size.size()) + " = " + std::to_string(one.size.functions) +
          " functions + " + std::to_string(one.size.members) + " members, " +
-         std::to_string(one.sources.size()) + " sources" +
-         (one.all_public() ? ", all public" : "") + ": " + one.size.name + " (" + one.path + ")";
+         std::to_string(one.sources.size()) + " sources" + (one.is_open() ? ", open" : "") + ": " +
+         one.size.name + " (" + one.path + ")";
 }
 
 bool within_limits(const ClassOfTree& one) {
-  return one.size.size() <= kSize && one.sources.size() <= kSources && !one.all_public();
+  return one.size.size() <= kSize && one.sources.size() <= kSources && !one.is_open();
 }
 
 /// The only class of a text.
@@ -63,7 +69,7 @@ TEST_CASE("classes are small, in few sources, and have something private") {
     }
     CHECK(one.size.size() <= known->size);
     CHECK(one.sources.size() <= known->sources);
-    CHECK((known->all_public || !one.all_public()));
+    CHECK((known->is_open || !one.is_open()));
   }
 }
 
@@ -148,16 +154,26 @@ TEST_CASE("sources that define functions of a class are counted") {
   CHECK(all[1].sources == std::set<std::string>{"c.cc"});
 }
 
-TEST_CASE("a class with all its data public and many functions that change it is found") {
-  const auto text = [](const std::string& qualifier) {
-    std::string out = "struct S {";
-    for (char c = 'a'; c < 'k'; ++c) {
-      out += std::string("int ") + c + "; void f" + c + "()" + qualifier + ";";
-    }
-    return out + "};";
-  };
-  CHECK(classes_of_tree({{"a.h", text("")}}).at(0).all_public());
-  CHECK_FALSE(classes_of_tree({{"a.h", text(" const")}}).at(0).all_public());
+/// Is a class open that has so many functions that change it, and so much data that is public, and
+/// that is not?
+bool is_open(size_t changers, size_t shown, size_t hidden = 0) {
+  std::string text = "class S { public: S(int a); ~S(); static S make(); int get() const;";
+  for (size_t i = 0; i < changers; ++i) text += "void f" + std::to_string(i) + "();";
+  for (size_t i = 0; i < shown; ++i) text += "std::vector<const int*> d" + std::to_string(i) + ";";
+  text += "const int a = 1; B& b; int* const c; private:";
+  for (size_t i = 0; i < hidden; ++i) text += "int h" + std::to_string(i) + ";";
+  return classes_of_tree({{"a.h", text + "};"}}).at(0).is_open();
+}
+
+TEST_CASE("a class is open whose data is public, and which has functions that change it, too") {
+  CHECK(is_open(5, 14));  // as BuilderState was
+  CHECK(is_open(5, 8));
+  CHECK(is_open(20, 5));
+  CHECK(is_open(11, 31, 4));
+  CHECK_FALSE(is_open(5, 7));     // small
+  CHECK_FALSE(is_open(4, 40));    // a record
+  CHECK_FALSE(is_open(40, 4));    // an interface
+  CHECK_FALSE(is_open(9, 5, 5));  // much of it is private
 }
 
 TEST_CASE("a class that nothing closes is an error with its line") {
