@@ -1,7 +1,9 @@
 // Every op that adds up as a tree, or exactly, gives what the definition says, bit for bit: with
 // every number of sources, packet format, data type, accumulation type and reduction.
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <span>
 
 #include "executor/cpu/dice.h"
 #include "executor/lower.h"
@@ -125,12 +127,13 @@ struct TreeTrial {
   }
 };
 
-TEST_CASE("a tree gives what its definition says") {
+/// Every op, format, type and reduction, of so many sources.
+void try_all(Summation summation, std::span<const uint32_t> sizes) {
+  uint64_t seed = 0;
   for (const OpKind kind : tree_ops()) {
     for (const PacketFormat format : formats_of_tree(kind)) {
-      for (const uint32_t n : kTreeSizes) {
-        TreeTrial trial(kind, format, n);
-        uint64_t seed = 0;
+      for (const uint32_t n : sizes) {
+        TreeTrial trial(kind, format, n, summation);
         for (const DtypeInfo& type : dtype_table()) {
           if (is_sentinel(format) && type.kind != DtypeKind::kFloat) continue;
           for (const ReduceOp reduce : kTreeReductions) {
@@ -144,44 +147,11 @@ TEST_CASE("a tree gives what its definition says") {
   }
 }
 
-TEST_CASE("a tree in every accumulation type") {
-  for (const uint32_t n : kTreeSizes) {
-    TreeTrial trial(OpKind::reduce, PacketFormat::none, n);
-    for (const DtypeInfo& type : dtype_table()) {
-      for (const DtypeInfo& sums : dtype_table()) {
-        if (!can_accumulate(type.dtype, sums.dtype)) continue;
-        for (const ReduceOp reduce : kTreeReductions) {
-          INFO(n << ' ' << type.name << " in " << sums.name << ' ' << name(reduce));
-          trial.run(type, sums.dtype, reduce, n);
-        }
-      }
-    }
-  }
-}
-
-TEST_CASE("an exact sum gives what its definition says") {
+/// Plain sums of so many sources in every type that they may be made in.
+void try_accumulations(Summation summation, std::span<const uint32_t> sizes) {
   uint64_t seed = 0;
-  for (const OpKind kind : tree_ops()) {
-    for (const PacketFormat format : formats_of_tree(kind)) {
-      for (const uint32_t n : {2u, 3u, 8u}) {
-        TreeTrial trial(kind, format, n, Summation::exact);
-        for (const DtypeInfo& type : dtype_table()) {
-          if (is_sentinel(format) && type.kind != DtypeKind::kFloat) continue;
-          for (const ReduceOp reduce : kTreeReductions) {
-            INFO(info(kind).name << ' ' << name(format) << ' ' << n << ' ' << type.name << ' '
-                                 << name(reduce));
-            trial.run(type, type.accumulate, reduce, seed++);
-          }
-        }
-      }
-    }
-  }
-}
-
-TEST_CASE("an exact sum in every accumulation type") {
-  uint64_t seed = 0;
-  for (const uint32_t n : {3u, 16u, 200u}) {
-    TreeTrial trial(OpKind::reduce, PacketFormat::none, n, Summation::exact);
+  for (const uint32_t n : sizes) {
+    TreeTrial trial(OpKind::reduce, PacketFormat::none, n, summation);
     for (const DtypeInfo& type : dtype_table()) {
       for (const DtypeInfo& sums : dtype_table()) {
         if (!can_accumulate(type.dtype, sums.dtype)) continue;
@@ -192,6 +162,18 @@ TEST_CASE("an exact sum in every accumulation type") {
       }
     }
   }
+}
+
+TEST_CASE("a tree gives what its definition says") { try_all(Summation::tree, kTreeSizes); }
+
+TEST_CASE("a tree in every accumulation type") { try_accumulations(Summation::tree, kTreeSizes); }
+
+TEST_CASE("an exact sum gives what its definition says") {
+  try_all(Summation::exact, std::array{2u, 3u, 8u});
+}
+
+TEST_CASE("an exact sum in every accumulation type") {
+  try_accumulations(Summation::exact, std::array{3u, 16u, 200u});
 }
 
 TEST_CASE("the largest tree") {

@@ -114,7 +114,7 @@ class LibraryReader : TableReader {
     if (fine && out.program.find('.') != std::string::npos) {
       return reader_.fail(m[w_program], "expected the name of a program, without '.mscl'");
     }
-    return fine && params(m[w_params], out.params);
+    return fine && params(m[w_params], {"R", "root", "shift"}, out.params);
   }
 
   /// The name of a file beside the table.
@@ -153,26 +153,6 @@ class LibraryReader : TableReader {
     const auto found = find_sum_order(text);
     if (found) out = *found;
     return found || reader_.fail(node, fmt::format("expected {}", sum_order_names()));
-  }
-
-  bool params(NodeId node, std::vector<std::pair<std::string, std::string>>& out) {
-    if (!reader_.expect(node, JsonType::object)) return false;
-    const JsonTape& tape = reader_.tape();
-    for (NodeId m = node + 1; m != tape[node].next; m = tape[m].next) {
-      const std::string key(tape.text(tape[m].key));
-      if (key == "R" || key == "root" || key == "shift") {
-        return reader_.fail(m, fmt::format("'{}' is the call's, not the table's", key));
-      }
-      std::string_view word;
-      uint64_t number = 0;
-      if (tape[m].kind() == JsonType::string) {
-        if (!reader_.string(m, word)) return false;
-      } else if (!reader_.u64(m, number)) {
-        return false;
-      }
-      out.emplace_back(key, word.empty() ? std::to_string(number) : std::string(word));
-    }
-    return true;
   }
 
   /// Every call has a row: of each collective, or of those that plans are for.

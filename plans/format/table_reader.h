@@ -1,7 +1,13 @@
 // What the tables of plans have in common: {"rows": […]}, and for which calls a row is.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "plans/format/json/json_read.h"
@@ -48,6 +54,25 @@ class TableReader {
   /// A number, or null: any.
   bool bytes(NodeId node, uint64_t& out) const {
     return reader_.tape()[node].kind() == JsonType::null || reader_.u64(node, out);
+  }
+
+  /// The parameters of programs. `of_call`: those that the table may not give.
+  bool params(NodeId node, std::initializer_list<std::string_view> of_call,
+              std::vector<std::pair<std::string, std::string>>& out) const {
+    if (!reader_.expect(node, JsonType::object)) return false;
+    const JsonTape& tape = reader_.tape();
+    for (NodeId m = node + 1; m != tape[node].next; m = tape[m].next) {
+      const std::string key(tape.text(tape[m].key));
+      if (std::ranges::find(of_call, key) != of_call.end()) {
+        return reader_.fail(m, fmt::format("'{}' is the call's, not the table's", key));
+      }
+      std::string_view text;
+      uint64_t number = 0;
+      const bool is_text = tape[m].kind() == JsonType::string;
+      if (is_text ? !reader_.string(m, text) : !reader_.u64(m, number)) return false;
+      out.emplace_back(key, is_text ? std::string(text) : std::to_string(number));
+    }
+    return true;
   }
 
   const JsonReader& reader_;

@@ -102,5 +102,5 @@ int main(int argc, char** argv) {
     };
   });
   fmt::print("{}", summary(result, pieces->size(), kNames));
-  return result.counts[kWrong] == 0 && result.whole() ? 0 : 1;
+  return exit_status(result, kWrong);
 }

@@ -62,6 +62,11 @@ using Work = std::function<void(uint64_t piece, Counts counts)>;
 LongRunResult run_pieces(const LongRun& options, uint64_t pieces,
                          const std::vector<std::string>& names, const std::function<Work()>& begin);
 
+/// The counts of what went wrong, and whether all pieces were done: a program's exit status.
+inline int exit_status(const LongRunResult& result, size_t wrong) {
+  return result.counts[wrong] == 0 && result.whole() ? 0 : 1;
+}
+
 /// "counts: a=1 b=2 pieces=10 broken=0 seconds=3", which `--add` reads, and below it where to go
 /// on and what broke.
 std::string summary(const LongRunResult& result, uint64_t pieces,

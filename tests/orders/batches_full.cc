@@ -114,5 +114,5 @@ int main(int argc, char** argv) {
   const LongRunResult result =
       run_pieces(long_run, pieces.size(), kNames, [&]() -> Work { return work; });
   fmt::print("{}", summary(result, pieces.size(), kNames));
-  return result.counts[kWrong] == 0 && result.whole() ? 0 : 1;
+  return exit_status(result, kWrong);
 }

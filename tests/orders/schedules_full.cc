@@ -96,5 +96,5 @@ int main(int argc, char** argv) {
   const uint64_t pieces = rows.size() * pieces_of_row;
   const LongRunResult result = run_pieces(long_run, pieces, names, [&]() -> Work { return work; });
   fmt::print("{}", summary(result, pieces, names));
-  return result.counts[kWrong] == 0 && result.whole() ? 0 : 1;
+  return exit_status(result, kWrong);
 }

@@ -13,6 +13,12 @@ bool is_macro_name(std::string_view word) {
          });
 }
 
+bool contains_word(Tokens tokens, Words words) {
+  return std::ranges::any_of(tokens, [&](const Token& token) {
+    return std::ranges::find(words, token.text) != words.end();
+  });
+}
+
 [[noreturn]] void fail(size_t line, const std::string& what) {
   throw std::runtime_error("line " + std::to_string(line) + ": " + what);
 }

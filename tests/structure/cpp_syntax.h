@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <set>
 #include <span>
 #include <string>
@@ -18,7 +19,12 @@ inline const std::set<std::string_view> kTypeKeywords = {"class", "struct", "uni
 inline const std::set<std::string_view> kWithParentheses = {"__launch_bounds__", "__attribute__",
                                                             "alignas", "explicit", "decltype"};
 
+using Words = std::initializer_list<std::string_view>;
+
 bool is_macro_name(std::string_view word);
+
+/// Is one of the tokens one of these words?
+bool contains_word(Tokens tokens, Words words);
 
 /// Throws std::runtime_error, with the line.
 [[noreturn]] void fail(size_t line, const std::string& what);

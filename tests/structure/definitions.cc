@@ -217,11 +217,8 @@ class Finder {
     return i;
   }
 
-  bool has_word(size_t begin, size_t end, std::initializer_list<std::string_view> words) const {
-    return std::any_of(tokens_.begin() + static_cast<ptrdiff_t>(begin),
-                       tokens_.begin() + static_cast<ptrdiff_t>(end), [&](const Token& token) {
-                         return std::find(words.begin(), words.end(), token.text) != words.end();
-                       });
+  bool has_word(size_t begin, size_t end, Words words) const {
+    return contains_word(tokens_.subspan(begin, end - begin), words);
   }
 
   bool variable(size_t begin, size_t end) {

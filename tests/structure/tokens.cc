@@ -31,8 +31,9 @@ class Reader {
   }
 
   void add(std::string_view text, size_t end) {
-    tokens_.push_back({text, line_});
+    const size_t begin = at_, line = line_;
     move_to(end);
+    tokens_.push_back({text, line, source_.substr(begin, at_ - begin)});
     line_begins_ = false;
   }
 

@@ -10,6 +10,7 @@ namespace mscclc::structure {
 struct Token {
   std::string_view text;  ///< `"` for every string
   size_t line = 0;
+  std::string_view spelt = {};  ///< as it stands in the source: a string with its quotes
 
   bool is(std::string_view other) const { return text == other; }
   /// A name, keyword or number.

@@ -1,6 +1,5 @@
 #include "runtime/devices/kernels/background_thread.h"
 
-#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -47,8 +46,7 @@ bool BackgroundThread::start() {
   thread.detach();
   started_ = true;
   stop_at_exit();
-  static constexpr auto unlock = [] { background_thread().mutex_.unlock(); };
-  (void)::pthread_atfork([] { background_thread().mutex_.lock(); }, unlock, unlock);
+  (void)hold_over_forks<BackgroundThread, &BackgroundThread::mutex_>();
   return true;
 }
 

@@ -16,6 +16,7 @@
 #include "ir/diagnostics/printable.h"
 #include "ir/support/read_file.h"
 #include "runtime/support/fixed_times.h"
+#include "runtime/support/observe/new_file.h"
 #include "runtime/support/sha256.h"
 #include "runtime/support/version.h"
 
@@ -39,14 +40,7 @@ std::string head_of(const std::string& key, std::string_view image) {
 
 /// Writes all of it, to the disk. errno says why not.
 bool write_durably(const Fd& file, std::string_view text) {
-  const QuietWrites quiet;
-  while (!text.empty()) {
-    const ssize_t n = ::write(file.get(), text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    text.remove_prefix(static_cast<size_t>(n));
-  }
-  return ::fsync(file.get()) == 0;
+  return write_fully(file, text) && ::fsync(file.get()) == 0;
 }
 
 struct CachedFile {

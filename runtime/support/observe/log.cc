@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,10 +43,7 @@ struct Receivers {
   std::vector<std::shared_ptr<Delivery>> past;  ///< whose threads cannot be waited for
 };
 Receivers& receivers() {
-  static constexpr auto unlock = [] { kept_over_forks<Receivers>().mutex.unlock(); };
-  // A child of fork() does not find the mutex held by a thread that it has not.
-  [[maybe_unused]] static const int registered =
-      ::pthread_atfork([] { kept_over_forks<Receivers>().mutex.lock(); }, unlock, unlock);
+  [[maybe_unused]] static const int registered = hold_over_forks<Receivers, &Receivers::mutex>();
   return kept_over_forks<Receivers>();
 }
 std::mutex& mutex() { return receivers().mutex; }

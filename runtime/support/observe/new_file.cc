@@ -5,12 +5,9 @@
 
 #include <cerrno>
 
-#include "runtime/support/fd.h"
-
 namespace mscclc {
-namespace {
 
-bool write_whole(const Fd& file, std::string_view text) {
+bool write_fully(const Fd& file, std::string_view text) {
   const QuietWrites quiet;
   while (!text.empty()) {
     const ssize_t n = ::write(file.get(), text.data(), text.size());
@@ -21,12 +18,10 @@ bool write_whole(const Fd& file, std::string_view text) {
   return true;
 }
 
-}  // namespace
-
 bool write_new_file(const std::string& name, std::string_view text) {
   const Fd file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return false;
-  if (write_whole(file, text)) return true;
+  if (write_fully(file, text)) return true;
   const int error = errno;
   ::unlink(name.c_str());
   errno = error;

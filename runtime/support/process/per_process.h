@@ -5,9 +5,12 @@
 // may have held the mutex: what that guards would be out of reach forever.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include "runtime/support/process/forks.h"
 
@@ -66,6 +69,14 @@ T& process_wide() {
 template <class T>
 T& kept_over_forks() {
   return one_of_process<T, AfterFork::goes_on>();
+}
+
+/// From now on a fork waits for the mutex of that T: a child does not find it held by a thread that
+/// it has not. Once for a T. The error of pthread_atfork(3), or 0.
+template <class T, std::mutex T::*kMutex>
+int hold_over_forks() {
+  static constexpr auto unlock = [] { (kept_over_forks<T>().*kMutex).unlock(); };
+  return ::pthread_atfork([] { (kept_over_forks<T>().*kMutex).lock(); }, unlock, unlock);
 }
 
 }  // namespace mscclc

@@ -62,19 +62,24 @@ struct ChainedGpu {
   std::unique_ptr<StreamChain> chain;
 };
 
+/// After a call on stream 0: those that follow on both streams run in their order.
+void check_in_order(ChainedGpu& gpu) {
+  gpu.call(1);  // waits for the host: nothing has marked the first one's end
+  CHECK(gpu.run(1) == 1);
+  CHECK(gpu.run(0) == 1);
+  gpu.call(0);
+  gpu.call(1);
+  CHECK(gpu.run(1) == 1);  // not before that of stream 0
+  CHECK(gpu.run(0) == 2);
+  CHECK(gpu.run(1) == 2);
+}
+
 TEST_CASE("calls on several streams run in their order") {
   World world({.deferred = true});
   {
     ChainedGpu gpu(world);
     gpu.call(0);
-    gpu.call(1);  // waits for the host: nothing has marked the first one's end
-    CHECK(gpu.run(1) == 1);
-    CHECK(gpu.run(0) == 1);
-    gpu.call(0);
-    gpu.call(1);
-    CHECK(gpu.run(1) == 1);  // not before that of stream 0
-    CHECK(gpu.run(0) == 2);
-    CHECK(gpu.run(1) == 2);
+    check_in_order(gpu);
   }
   world.check_clean();
 }
@@ -116,14 +121,7 @@ TEST_CASE("the first call on a second stream says what it breaks if a third one 
       CHECK(gpu.refused(1) == std::string(kCaptured) + kBroken + kRemedy);
       CHECK(gpu.refused(2).find("cannot order calls") != std::string::npos);  // it is no use now
       CHECK(world.fake.end_capture() == nullptr);
-      gpu.call(1);  // waits for the host
-      CHECK(gpu.run(1) == 1);
-      CHECK(gpu.run(0) == 1);
-      gpu.call(0);
-      gpu.call(1);
-      CHECK(gpu.run(1) == 1);
-      CHECK(gpu.run(0) == 2);
-      CHECK(gpu.run(1) == 2);
+      check_in_order(gpu);
     }
     world.check_clean();
   }
