@@ -14,9 +14,9 @@ _ROWS = {
     "ir/diagnostics": ["ir/support"],
     "ir/ops": ["ir/support"],
     "ir/rows": ["ir/ops", "ir/support"],
-    "ir/contract": ["ir/ops", "ir/rows"],
+    "ir/contract": ["ir/ops", "ir/rows", "ir/support"],
     "ir/program": ["ir/contract", "ir/ops", "ir/rows", "ir/support"],
-    "ir/print": ["ir/ops", "ir/program", "ir/rows"],
+    "ir/print": ["ir/ops", "ir/program", "ir/rows", "ir/support"],
     "ir/report": ["ir/diagnostics", "ir/ops", "ir/print", "ir/program", "ir/support"],
     "ir/verify": [
         "ir/contract",
@@ -172,7 +172,7 @@ _ROWS = {
     ],
     "executor/simulator/schedules": ["ir", "executor/simulator", "plans/format"],
     "executor/cost/fit": ["ir/program", "plans/format/machines"],
-    "executor/cost/virtual_time": [],
+    "executor/cost/virtual_time": ["ir/support"],
     "executor/cost": [
         "ir",
         "executor",
@@ -246,8 +246,13 @@ _ROWS = {
     "runtime/api": ["ir", "plans/format", "runtime/support/address"],
 
     # How ranks meet.
-    "runtime/bootstrap": ["runtime/api", "runtime/support"],
-    "runtime/bootstrap/wire": ["runtime/api", "runtime/support", "runtime/support/address"],
+    "runtime/bootstrap": ["ir/support", "runtime/api", "runtime/support"],
+    "runtime/bootstrap/wire": [
+        "ir/support",
+        "runtime/api",
+        "runtime/support",
+        "runtime/support/address",
+    ],
     "runtime/bootstrap/tcp": [
         "ir",
         "runtime/api",

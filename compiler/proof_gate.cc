@@ -11,11 +11,7 @@
 namespace mscclc {
 namespace {
 
-bool is_extremum(ReduceOp op) { return op == ReduceOp::min || op == ReduceOp::max; }
-
-bool rounds_on_the_way(Dtype dtype) {
-  return info(dtype).kind == DtypeKind::kFloat && info(dtype).accumulate != dtype;
-}
+bool rounds(Dtype dtype) { return rounds_on_the_way(dtype, info(dtype).accumulate); }
 
 /// A sum that another one may take, with its rank; nullptr: there are only extrema. Sums marked
 /// complete come last: most are, but a plan's own word does not make them so.
@@ -37,7 +33,7 @@ bool can_keep_order(const Program& program, const Proof& proof, Diagnostics& dia
   const Contract& contract = program.contract;
   const Select& select = program.select;
   if (serves(SumOrder::replicated, contract.order) || proof.rounding != Rounding::each_op ||
-      select.dtypes.empty() || !std::ranges::all_of(select.dtypes, rounds_on_the_way) ||
+      select.dtypes.empty() || !std::ranges::all_of(select.dtypes, rounds) ||
       (!select.ops.empty() && std::ranges::all_of(select.ops, is_extremum))) {
     return true;
   }

@@ -8,6 +8,7 @@
 #include "executor/interpreter/handlers_flags.h"
 #include "ir/program/flag_regions.h"
 #include "ir/program/signal_counts.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 
@@ -324,6 +325,7 @@ void BlockPrograms::add_plain_value(uint8_t* at, uint32_t flags) {
 /// Moves that send the same data to several peers become one with as many destinations, which loads
 /// it once. REQUIRES: the step is the last one, and each move has one source.
 void BlockPrograms::join_moves_of_one_source(Step& step) {
+  precondition(&step == &steps_.back());
   const uint32_t apart = step.dsts + 1u;
   const size_t begin = blocks_.back().operands + step.first;
   const auto source = [&](uint32_t i) { return begin + i * apart + step.dsts; };

@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 namespace {
 
@@ -270,6 +272,7 @@ void mark_block(const Program& program, const Dependences& dependences, uint32_t
 }  // namespace
 
 void mark_early_launch(const Program& program, uint32_t rank, RankProgram& lowered) {
+  precondition(rank < program.ranks.size());
   const Dependences dependences(program);
   const uint32_t blocks = program.ranks[rank].blocks;
   BlockIds needed, heard;

@@ -6,6 +6,7 @@
 
 #include "executor/lower.h"
 #include "ir/report/op_error.h"
+#include "ir/support/precondition.h"
 #include "ir/verify/row_faults.h"
 
 namespace mscclc {
@@ -460,6 +461,7 @@ bool check_call(const Program& program, Call& call, Diagnostics& diagnostics) {
 bool fit_rank_to_size(RankProgram& rank, const Program& program, uint32_t rank_id,
                       const Chunking& chunking, const Chunking& capacity, Diagnostics& diagnostics,
                       const RowPitch& pitch) {
+  precondition(chunking.longest() <= capacity.longest());
   RankFit fit(rank, rank_id, program.contract, chunking, capacity, pitch);
   if (!fit.layout(program, capacity)) return too_large(diagnostics);
   fit.loops();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 
 using device::LaunchPlan;
@@ -154,6 +156,7 @@ bool add_block(ShortStep& made, const ShortStep& own, uint32_t turn, uint32_t b)
 
 /// The most that a step of block 0 has on one side. REQUIRES: is_short() of its header.
 uint32_t most_operands(const LaunchPlan& launch) {
+  precondition([&] { return is_short(*program_of(launch, 0)); });
   const StepHeader* header = program_of(launch, 0);
   const Steps program(header);
   uint32_t most = 0;
@@ -198,6 +201,7 @@ bool only_targets(const StepHeader& header) {
 
 /// REQUIRES: only_targets().
 void add_targets(const StepHeader& header, ShortProgram& made) {
+  precondition([&] { return only_targets(header); });
   const Steps program(&header);
   for (uint32_t s = 0; s < header.steps; ++s) {
     const Step& step = program.steps[s];

@@ -2,6 +2,7 @@
 
 #include "compiler/rows/row_types.h"
 #include "ir/rows/check_row.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::rows {
 
@@ -12,6 +13,7 @@ bool RowParser::at_text(std::string_view text) const {
 }
 
 std::optional<Function> RowParser::declaration() {
+  precondition(in_.tok().symbol == ast::w_row);
   const bool good = head() ? body() : skip_body();
   if (!good) return {};
   if (const auto fault = fault_of(function_)) {
@@ -100,6 +102,7 @@ bool RowParser::rounding() {
 
 /// All statements, each mistake reported; passes the '}'. REQUIRES: at '{'.
 bool RowParser::body() {
+  precondition(in_.tok().kind == Tok::lbrace);
   const Token opened = in_.tok();
   bool good = true;
   in_.advance();

@@ -9,6 +9,7 @@
 #include "compiler/ast/ast.h"
 #include "compiler/tokens/lexer.h"
 #include "ir/diagnostics/diagnostic.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 
@@ -21,7 +22,10 @@ class TokenStream {
 
   const Token& tok() const { return tok_; }
   /// The token after it. REQUIRES: peek() has been called since the last advance.
-  const Token& next() const { return next_; }
+  const Token& next() const {
+    precondition(peeked_);
+    return next_;
+  }
   /// Of the token before tok().
   uint32_t last_end() const { return last_end_; }
   /// A newline before tok() has ended the statement.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/program/applied.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 namespace {
@@ -40,6 +41,7 @@ std::optional<std::string> why_rows_apart(const Program& program) {
 }
 
 RowSteps compiled_row_steps(const Program& program) {
+  precondition(program.split);
   return why_rows_apart(program) ? RowSteps::apart : RowSteps::together;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executor/copies_beside.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::cost {
 
@@ -26,6 +27,7 @@ bool is_one_step(const RankProgram& rank, const DeviceOp& op) {
 
 /// REQUIRES: is_one_step().
 StepPiece piece_of(const RankProgram& rank, const DeviceOp& op) {
+  precondition([&] { return is_one_step(rank, op); });
   const Move& move = rank.moves[op.first];
   const Stretch& run = rank.runs[move.runs];
   const uint64_t size = op.format == PacketFormat::none ? run.length : run.size;

@@ -10,6 +10,7 @@
 #include "executor/lower.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/program/program.h"
+#include "ir/support/precondition.h"
 #include "plans/format/machines/machine.h"
 
 namespace mscclc::cost {
@@ -25,7 +26,10 @@ class Model {
                                                 Diagnostics& diagnostics,
                                                 Detail detail = Detail::steps);
   /// The plan as it was lowered for the last call. REQUIRES: predict() has been called.
-  const DeviceProgram& device() const { return device_; }
+  const DeviceProgram& device() const {
+    precondition(lowered_);
+    return device_;
+  }
 
  private:
   bool lower_once(Diagnostics& diagnostics);

@@ -8,6 +8,7 @@
 
 #include "executor/cost/place.h"
 #include "ir/program/access.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::cost {
 namespace {
@@ -130,6 +131,7 @@ bool synchronises(const Op& op) {
 }  // namespace
 
 std::vector<SyncLine> syncs_of(const Program& program) {
+  precondition(program.split);
   std::vector<SyncLine> lines;
   std::map<std::tuple<OpKind, bool, uint32_t>, size_t> known;  ///< by op and place in the text
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {

@@ -4,6 +4,7 @@
 
 #include "executor/cpu/tiles.h"
 #include "executor/interpreter/exact.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 namespace {
@@ -122,6 +123,7 @@ ExactArith exact_in(Dtype accumulate) {
 }  // namespace
 
 ExactArith exact_arith(Dtype dtype, Dtype accumulate) {
+  precondition(info(dtype).kind == DtypeKind::kFloat);
   switch (dtype) {
 #define DTYPE(name, ...) \
   case Dtype::name:      \

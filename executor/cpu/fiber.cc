@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "ir/support/precondition.h"
+
 // The configurations of the sanitizers define these (.bazelrc).
 #if defined(MSCCLC_ASAN)
 #include <sanitizer/asan_interface.h>
@@ -140,6 +142,7 @@ void Fiber::start(Function function, void* argument) {
 }
 
 void Fiber::resume() {
+  precondition(!ended_ && !left_);
 #if defined(MSCCLC_ASAN)
   void* fake_stack = nullptr;
   __sanitizer_start_switch_fiber(&fake_stack, stack_, kStack);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "executor/interpreter/arith.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 namespace {
@@ -197,6 +198,7 @@ bool same(std::span<const uint8_t> a, std::span<const uint8_t> b) {
 
 std::vector<uint8_t> reduce_exactly(Dtype dtype, Dtype accumulate, ReduceOp reduce,
                                     uint32_t divisor, ExactRows rows) {
+  precondition(!rows.empty());
   std::vector<uint8_t> out(rows[0].size());
   switch (dtype) {
 #define DTYPE(name, ...)                                             \

@@ -2,6 +2,7 @@
 
 #include "executor/interpreter/arith.h"
 #include "ir/ops/trees.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 namespace {
@@ -64,6 +65,7 @@ void reduce_in(Dtype accumulate, ReduceOp reduce, uint32_t divisor, TreeRows row
 
 std::vector<uint8_t> reduce_as_tree(Dtype dtype, Dtype accumulate, ReduceOp reduce,
                                     uint32_t divisor, TreeRows rows) {
+  precondition(!rows.empty());
   std::vector<uint8_t> out(rows[0].size());
   switch (dtype) {
 #define DTYPE(name, ...)                                            \

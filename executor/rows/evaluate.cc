@@ -299,6 +299,7 @@ std::vector<std::vector<uint8_t>> evaluate(const Function& function, Dtype t, ui
 }
 
 std::vector<uint8_t> stored_as(Type type, Dtype t, std::span<const float> values) {
+  precondition(can_be_t(t));
   std::vector<uint8_t> bytes(values.size() * bytes_of(type, t));
   store_values(type, t, values.data(), static_cast<uint32_t>(values.size()), bytes.data());
   return bytes;

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "executor/rows/evaluate.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::rows {
 
 std::vector<ExternalLayout> lay_out_externals(const Program& program, uint32_t rank,
                                               const Chunking& chunking, Dtype t) {
+  precondition(can_be_t(t));
   const Contract& contract = program.contract;
   const uint64_t all = chunking.rows(rank);
   std::vector<ExternalLayout> layouts;

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 namespace {
 
@@ -26,6 +28,7 @@ CollectiveCheck::CollectiveCheck(Cluster& cluster, const TestValues& values, con
       inputs_(inputs),
       outputs_(cluster.program().contract, cluster.call().part_bytes,
                cluster.program().granule(cluster.call().dtype), values) {
+  precondition(cluster.call().dtype == values.dtype());
   if (!cluster.program().externals.empty() || !cluster.program().functions.empty()) {
     rows_.emplace(cluster.program(), cluster.call().part_bytes, values);
   }

@@ -8,6 +8,7 @@
 #include "executor/interpreter/packets.h"
 #include "executor/oracle/values.h"
 #include "executor/simulator/call_run.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 bool Cluster::build(Diagnostics& diagnostics, RowSteps rows) {
@@ -20,6 +21,7 @@ bool Cluster::build(Diagnostics& diagnostics, RowSteps rows) {
 }
 
 bool Cluster::choose_rows(RowSteps rows, Diagnostics& diagnostics) {
+  precondition(states_.size() == program_.ranks.size());
   if (rows == rows_ || program_.functions.empty()) return true;
   rows_ = rows;
   fitted_ = false;
@@ -59,6 +61,7 @@ bool Cluster::place_externals(uint32_t rank, const Chunking& chunking) {
 }
 
 uint64_t Cluster::scratch_bytes(uint32_t rank) const {
+  precondition(fitted_);
   uint64_t bytes = 0;
   const std::vector<BufferLayout>& layout = device_.ranks[rank].buffers;
   for (uint32_t b = kFirstScratch; b < layout.size(); ++b) {
@@ -105,6 +108,7 @@ void Cluster::fill_scratch(uint32_t rank, bool poison) {
 }
 
 bool Cluster::fit(const Call& call, uint64_t capacity, Diagnostics& diagnostics) {
+  precondition(capacity >= call.part_bytes);
   const bool cut_alike = fitted_ && program_.granule(call.dtype) == program_.granule(call_.dtype);
   if (!cut_alike || call.part_bytes != call_.part_bytes || capacity != capacity_) {
     const Chunking chunking(program_.contract, call.part_bytes, program_.granule(call.dtype));
@@ -126,6 +130,7 @@ bool Cluster::prepare(const Call& call, bool in_place, bool poison, Diagnostics&
 }
 
 bool Cluster::place_all(bool in_place, bool poison, Diagnostics& diagnostics) {
+  precondition(fitted_);
   for (uint32_t r = 0; r < device_.ranks.size(); ++r) {
     if (!place(r, in_place)) return no_memory(diagnostics);
     fill_scratch(r, poison);

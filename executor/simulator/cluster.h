@@ -14,6 +14,7 @@
 #include "executor/simulator/machine/adversary.h"
 #include "executor/simulator/machine/memory.h"
 #include "executor/simulator/machine/state.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 
@@ -64,7 +65,10 @@ class Cluster {
     return device_.ranks[rank].buffers[buffer].bytes;
   }
   /// By external: its memory at a rank. REQUIRES: place().
-  std::span<uint8_t* const> externals(uint32_t rank) const { return states_[rank].externals; }
+  std::span<uint8_t* const> externals(uint32_t rank) const {
+    precondition(rank < states_.size());
+    return states_[rank].externals;
+  }
   uint64_t external_bytes(uint32_t rank, uint32_t external) const {
     return states_[rank].external_layouts[external].bytes();
   }

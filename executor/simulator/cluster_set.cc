@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "ir/program/scratch_layout.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 
@@ -87,6 +88,7 @@ bool ClusterSet::place_scratch(Diagnostics& diagnostics) {
 
 bool ClusterSet::prepare(const std::vector<bool>& in_place, bool poison, const CallsByRank& order,
                          Diagnostics& diagnostics) {
+  precondition(in_place.size() == size());
   if (!scratch_agrees(diagnostics) || !place_scratch(diagnostics)) return false;
   for (size_t p = 0; p < size(); ++p) {
     clusters_[p].restart();
@@ -139,6 +141,7 @@ void ClusterSet::share_channels() {
 
 bool ClusterSet::run(const CallsByRank& order, uint64_t seed, std::span<CallHooks* const> hooks,
                      Diagnostics& diagnostics, const Adversary* adversary) {
+  precondition(hooks.size() == size());
   std::vector<RunningPlan> plans;
   for (size_t p = 0; p < size(); ++p) {
     clusters_[p].reset_states();

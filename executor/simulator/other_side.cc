@@ -5,12 +5,14 @@
 
 #include "executor/oracle/values.h"
 #include "ir/program/flag_regions.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 
 OtherSide::OtherSide(Scheduler& scheduler, const Program& program, uint32_t rank, SimRank& state,
                      const Chunking& chunking, Buffers buffers)
     : scheduler_(scheduler), program_(program), rank_(rank), state_(state) {
+  precondition(!program.flags.empty());
   for (uint32_t a = 0; a < program.flags.size(); ++a) {
     for (uint32_t f = 0; f < program.flags[a].count; ++f) {
       const FlagRegion region = flag_region(program, rank, a, f);

@@ -8,6 +8,7 @@
 
 #include "executor/oracle/values.h"
 #include "executor/simulator/check.h"
+#include "ir/support/precondition.h"
 #include "ir/verify/verify.h"
 
 namespace mscclc {
@@ -188,7 +189,13 @@ void Simulator::State::judge(const std::deque<CollectiveCheck>& checks, RunResul
   result.status = intact && result.wrong == 0 ? RunStatus::right : RunStatus::wrong;
 }
 
-Simulator::Simulator(std::span<const PlacedPlan> plans) : state_(std::make_unique<State>(plans)) {}
+Simulator::Simulator(std::span<const PlacedPlan> plans) : state_(std::make_unique<State>(plans)) {
+  precondition([&] {
+    return std::ranges::all_of(plans, [](const PlacedPlan& plan) {
+      return plan.ranks.size() == plan.program->ranks.size();
+    });
+  });
+}
 Simulator::Simulator(const Program& program) {
   const PlacedPlan plan = placed_alone(program);
   state_ = std::make_unique<State>(std::span(&plan, 1));
@@ -202,7 +209,10 @@ RunResult Simulator::run(const RunSpec& spec, Diagnostics& diagnostics) {
   return result;
 }
 
-void Simulator::use_stacks(FiberPool& stacks) { state_->set[0].use_stacks(stacks); }
+void Simulator::use_stacks(FiberPool& stacks) {
+  precondition(state_->set.size() == 1);
+  state_->set[0].use_stacks(stacks);
+}
 
 void Simulator::restart() {
   for (size_t p = 0; p < state_->set.size(); ++p) state_->set[p].restart();

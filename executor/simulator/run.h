@@ -20,7 +20,7 @@ namespace mscclc {
 
 class Simulator {
  public:
-  /// REQUIRES: program.split; the program outlives the runner.
+  /// REQUIRES: the program outlives the runner. run() reports one that is not split.
   explicit Simulator(const Program& program);
   /// Several plans, or one. REQUIRES: the same of each; each has as many `ranks` as it needs.
   explicit Simulator(std::span<const PlacedPlan> plans);

@@ -1,6 +1,7 @@
 #include "executor/testing/tree_plans.h"
 
 #include "executor/testing/test_plans.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::testing {
 namespace {
@@ -84,6 +85,7 @@ void promise(TreePlan& made, uint32_t r) {
 std::span<const OpKind> tree_ops() { return kTreeOps; }
 
 TreePlan tree_plan(OpKind kind, PacketFormat format, uint32_t sources, Summation summation) {
+  precondition(sources >= 2);
   TreePlan made{TestProgram(2, 1), {{}, {}}, sends_packets(kind) || sends_plain(kind)};
   TestProgram& t = made.plan;
   Contract& c = t.program.contract;

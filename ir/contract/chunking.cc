@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/contract/contract.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 
@@ -93,6 +94,7 @@ Chunking::InRow Chunking::in_row(uint32_t chunk) const {
 }
 
 uint64_t Chunking::offset(Side side, uint32_t rank, uint32_t chunk) const {
+  precondition(rank < contract_->ranks);
   return as_stored(side, call_offset(side, rank, chunk));
 }
 
@@ -110,6 +112,7 @@ uint64_t Chunking::call_offset(Side side, uint32_t rank, uint32_t chunk) const {
 }
 
 uint64_t Chunking::length(Side side, uint32_t rank, uint32_t chunk) const {
+  precondition(rank < contract_->ranks);
   if (one_row_) return as_stored(side, row_.length(in_row(chunk).column));
   const Position p = position(side, rank, chunk);
   return as_stored(side, p.split.length(p.column));

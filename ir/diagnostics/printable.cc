@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 namespace {
 
@@ -36,6 +38,7 @@ std::string escaped(std::string_view text, bool one_line) {
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
 Character first_character(std::string_view text) {
+  precondition(!text.empty());
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
   if (first < 0x80) return {1, first};

@@ -34,5 +34,13 @@ std::optional<Dtype> find_dtype(std::string_view name);
 enum class ReduceOp : uint8_t { call, sum, min, max, prod, avg };
 std::string_view name(ReduceOp op);
 std::optional<ReduceOp> find_reduce_op(std::string_view name);
+/// Minima and maxima are not rounded: every order gives the same.
+constexpr bool is_extremum(ReduceOp op) { return op == ReduceOp::min || op == ReduceOp::max; }
+/// Is a sum of floats rounded to their type wherever an op stores it, before it is complete? It is
+/// where sums are made in another type, by their own accumulation or by the call's, `accumulate`.
+inline bool rounds_on_the_way(Dtype dtype, Dtype accumulate) {
+  return info(dtype).kind == DtypeKind::kFloat &&
+         (info(dtype).accumulate != dtype || accumulate != dtype);
+}
 
 }  // namespace mscclc

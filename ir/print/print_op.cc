@@ -3,6 +3,7 @@
 #include "ir/print/print_parts.h"
 #include "ir/print/row_names.h"
 #include "ir/program/applied.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 
@@ -193,6 +194,7 @@ std::string print_op(const Program& program, uint32_t rank, const Op& op) {
 }
 
 std::string print_chunks(const Program& program, uint32_t rank, const Operand& operand) {
+  precondition(operand.channel == kNone || operand.channel < program.ranks[rank].channels.size());
   TextWriter out(64);
   if (operand.channel != kNone) {
     out << program.text(program.ranks[rank].channels[operand.channel].label) << '.';

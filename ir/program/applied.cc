@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/rows/row_wire.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 namespace {
@@ -153,7 +154,10 @@ bool applied_fits(const Program& program, const Op& op) {
          all.size() == kHead + function.outputs.size() + function.params.size();
 }
 
-Applied applied(const Program& program, const Op& op) { return applied(program, op.applied); }
+Applied applied(const Program& program, const Op& op) {
+  precondition([&] { return applied_fits(program, op); });
+  return applied(program, op.applied);
+}
 
 Applied applied(const Program& program, Slice encoded) {
   const std::span<const int64_t> all = program.values(encoded);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "ir/rows/check_row.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 namespace {
@@ -75,6 +76,8 @@ uint32_t tile_position(const Program& program, const FlagArray& array, uint32_t 
 }
 
 FlagRegion flag_region(const Program& program, uint32_t rank, uint32_t array, uint32_t flag) {
+  precondition(rank < program.contract.ranks && array < program.flags.size() &&
+               flag < program.flags[array].count);
   const FlagArray& flags = program.flags[array];
   const uint32_t chunks = program.contract.chunk_count(side_of(flags), rank) / flags.count;
   return {flags.of_output ? kOutput : kInput, flag * chunks, chunks};
@@ -95,6 +98,7 @@ std::string flag_text(const Program& program, uint32_t array, uint32_t flag) {
 
 bool may_wait_for(const Program& program, uint32_t array, uint32_t c, uint32_t output,
                   uint32_t of) {
+  precondition(!program.flags[array].of_output && program.flags[output].of_output);
   return of < c || program.flags[array].after == output;
 }
 
@@ -125,6 +129,11 @@ std::optional<FlagsFault> flags_fault(const Program& program) {
 
 std::optional<std::string> flag_op_fault(const Program& program, OpKind kind, uint32_t loop,
                                          std::span<const Operand> flags) {
+  precondition([&] {
+    return std::ranges::all_of(flags, [&](const Operand& o) {
+      return o.buffer < program.flags.size() && o.first < program.flags[o.buffer].count;
+    });
+  });
   const bool awaits = info(kind).has(kAwaitsFlags);
   for (const Operand& o : flags) {
     const FlagArray& array = program.flags[o.buffer];

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 
 NameId Program::intern(std::string_view name) {
@@ -50,6 +52,7 @@ void Additions::set_operands(Op& op, std::span<const Operand> dsts, std::span<co
 }
 
 std::vector<uint32_t> block_offsets(const Rank& rank) {
+  precondition(rank.ops.empty() || rank.ops.back().block < rank.blocks);
   std::vector<uint32_t> offsets(rank.blocks + 1, 0);
   const uint32_t count = static_cast<uint32_t>(rank.ops.size());
   for (uint32_t b = 0, end = 0; b < rank.blocks; ++b) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "ir/program/program.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 
@@ -19,7 +20,10 @@ class Sole {
   bool one() const { return who_ < kSeveral; }
   bool several() const { return who_ == kSeveral; }
   /// REQUIRES: one().
-  uint32_t who() const { return who_; }
+  uint32_t who() const {
+    precondition(one());
+    return who_;
+  }
 
  private:
   static constexpr uint32_t kSeveral = kNone - 1;
@@ -31,6 +35,7 @@ class Sole {
 /// value and what the others give come to no more than `initial + all - own`. May exceed `own`
 /// where more is taken than given. REQUIRES: own <= all.
 constexpr uint64_t certain_gives(uint64_t taken, uint64_t initial, uint64_t all, uint64_t own) {
+  precondition(own <= all);
   const uint64_t others = initial + all - own;
   return taken > others ? taken - others : 0;
 }

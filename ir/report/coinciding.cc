@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/print/print.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 namespace {
@@ -171,6 +172,7 @@ const Operand* repeated_channel(std::span<const Operand> operands) {
 std::optional<Coinciding> find_coinciding(const Program& program, uint32_t rank, OpKind kind,
                                           uint64_t pieces, std::span<const Operand> dsts,
                                           std::span<const Operand> srcs) {
+  precondition(rank < program.ranks.size());
   return CoincidingSearch(program, rank, kind, pieces).find(dsts, srcs);
 }
 

@@ -4,6 +4,7 @@
 
 #include "ir/print/print.h"
 #include "ir/print/print_parts.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 namespace {
@@ -76,6 +77,7 @@ Note op_note(const Program& program, const Op& op, std::string text) {
 
 Diagnostic& op_error(Diagnostics& diagnostics, std::string code, const Program& program,
                      uint32_t rank, const Op& op, std::string message) {
+  precondition(rank < program.ranks.size());
   Diagnostic d;
   d.code = std::move(code);
   d.message = std::move(message);

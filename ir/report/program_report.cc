@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/report/op_error.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 
@@ -22,6 +23,7 @@ void ProgramReport::error(std::string code, uint32_t rank, const Op& op, std::st
 
 void ProgramReport::error_unprintable(std::string code, uint32_t rank, const Op& op,
                                       std::string message) {
+  precondition([&] { return program_.locations.has(op.locations.first, op.locations.count); });
   ++errors_;
   Note place = op_note(program_, op, {});
   Diagnostic d;

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::rows {
 namespace {
 
@@ -170,6 +172,10 @@ class Check {
 std::optional<std::string> fault_of(const Function& function) { return Check(function).run(); }
 
 bool set_spread(const Function& function, Node& node) {
+  precondition([&] {
+    return std::ranges::all_of(std::span(node.args).first(argument_count(node.op)),
+                               [&](uint32_t arg) { return arg < function.nodes.size(); });
+  });
   if (node.op == Op::param) {
     if (node.index >= function.params.size()) return false;
     node.spread = spread_of(function.params[node.index].kind);

@@ -1,6 +1,7 @@
 #include "ir/rows/print_row.h"
 
 #include <charconv>
+#include <cmath>
 
 #include "ir/support/precondition.h"
 
@@ -150,6 +151,7 @@ class Printer {
 }  // namespace
 
 std::string print_number(float value) {
+  precondition(std::isfinite(value) && value >= 0);
   char text[32];
   const auto [end, error] = std::to_chars(text, text + sizeof text, value);
   precondition(error == std::errc());

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 namespace {
 
@@ -19,9 +21,12 @@ constexpr size_t kStep = 65536;
 /// How often a pipe that has no writer yet is looked at.
 constexpr int kLookMs = 20;
 
+bool does_not_block(int fd) { return (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0; }
+
 /// Waits until a pipe has a writer; a byte that was read to find out goes into
 /// `begun`. False: it has none. REQUIRES: `fd` does not block.
 bool await_writer(int fd, std::chrono::milliseconds patience, std::string& begun) {
+  precondition([&] { return does_not_block(fd); });
   const auto deadline = Clock::now() + patience;
   pollfd polled{fd, POLLIN, 0};
   // Ready: there is something to read, or the writer has gone. A pipe that is not ready is at its
@@ -67,6 +72,7 @@ std::optional<std::string> read_rest(int fd, std::string text) {
 
 /// The text of an open file. REQUIRES: `fd` does not block; with patience it does afterwards.
 std::optional<std::string> read_opened(int fd, std::optional<std::chrono::milliseconds> patience) {
+  precondition([&] { return does_not_block(fd); });
   std::string begun;
   struct stat status {};
   if (fstat(fd, &status) != 0) return std::nullopt;

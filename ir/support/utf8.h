@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 
 /// Bytes of the UTF-8 character that begins `text`; 0 if it is none: overlong, a surrogate, beyond
 /// U+10FFFF, or cut off. REQUIRES: !text.empty().
 inline size_t utf8_length(std::string_view text) {
+  precondition(!text.empty());
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = byte(0);
   const size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;

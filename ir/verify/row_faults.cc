@@ -9,6 +9,7 @@
 
 #include "ir/program/applied.h"
 #include "ir/rows/check_row.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 namespace {
@@ -378,6 +379,7 @@ std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, con
 }
 
 std::optional<RowFault> applied_fault(const Program& program, uint32_t rank, const Op& op) {
+  precondition([&] { return applied_fits(program, op); });
   return applied_fault(
       program, rank,
       RowOp{op.kind, op.loop != kNone, program.dsts(op), program.srcs(op), op.applied});

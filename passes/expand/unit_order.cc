@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::expand {
 
 /// All rounds stand where the pipeline's first op stands.
@@ -30,6 +32,10 @@ void UnitOrder::write_out(const std::vector<Op>& ops, uint32_t loop, uint32_t ro
 }
 
 bool UnitOrder::find(uint32_t rank, uint32_t units, std::vector<UnitUse>& uses) {
+  precondition([&] {
+    return std::ranges::all_of(program_.ranks[rank].ops,
+                               [](const Op& op) { return op.block != kNone; });
+  });
   if (uses.empty()) return true;
   std::vector<Op>& ops = program_.ranks[rank].ops;
   write_out(ops, ops[uses[0].fill].loop, units + 1);

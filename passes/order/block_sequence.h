@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/program/program.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::order {
 
@@ -17,7 +18,10 @@ struct BlockSequence {
   void sort(const Rank& rank) {
     const uint32_t count = static_cast<uint32_t>(rank.ops.size());
     begin.assign(rank.blocks + 2, 0);
-    for (const Op& op : rank.ops) ++begin[op.block + 2];
+    for (const Op& op : rank.ops) {
+      precondition(op.block < rank.blocks);
+      ++begin[op.block + 2];
+    }
     for (size_t b = 2; b < begin.size(); ++b) begin[b] += begin[b - 1];
     ops.resize(count);
     position.resize(count);

@@ -12,6 +12,7 @@
 
 #include "ir/program/access.h"
 #include "ir/program/program.h"
+#include "ir/support/precondition.h"
 #include "passes/order/access_history.h"
 
 namespace mscclc::order {
@@ -39,7 +40,10 @@ class Conflicts {
   /// True if the ops refer to more chunks than can be looked at one by one; find() then gives up.
   bool exhausted() const { return exhausted_at_ != kNone; }
   /// The op with which it gave up. REQUIRES: exhausted().
-  uint32_t exhausted_at() const { return exhausted_at_; }
+  uint32_t exhausted_at() const {
+    precondition(exhausted());
+    return exhausted_at_;
+  }
   /// Chunks that the ops of one rank may refer to: at most some GiB of cells.
   static constexpr uint64_t kMaxVisits = uint64_t{1} << 25;
 

@@ -11,6 +11,7 @@
 
 #include "ir/program/credits.h"
 #include "ir/program/rank_parts.h"
+#include "ir/support/precondition.h"
 #include "passes/prove/division.h"
 #include "passes/prove/loops/loop_groups.h"
 #include "passes/prove/loops/rounds.h"
@@ -380,6 +381,7 @@ SumExpressions sums_of(Prover& prover, const Proof& proof) {
 // The one place where a plan that is too large for this machine ends: threads hand on what they
 // have thrown (run_threads).
 Proof prove(const Program& program, Diagnostics& diagnostics, const ProveOptions& options) {
+  precondition(program.split);
   try {
     Prover prover(program, diagnostics, options);
     const Proof proof = prover.run();

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "ir/support/precondition.h"
 #include "passes/prove/division.h"
 #include "passes/prove/loops/loop_groups.h"
 #include "passes/prove/loops/rounds.h"
@@ -251,10 +252,16 @@ class TogetherProver {
   std::vector<bool> divides_;
 };
 
+bool has_different_ranks(const SharedPlan& plan) {
+  const std::set<uint32_t> ranks(plan.ranks.begin(), plan.ranks.end());
+  return ranks.size() == plan.ranks.size() && ranks.size() == plan.program->ranks.size();
+}
+
 }  // namespace
 
 bool prove_together(std::span<const SharedPlan> plans, CallOrder call_order,
                     Diagnostics& diagnostics, RefusedCalls* refused) {
+  precondition([&] { return std::ranges::all_of(plans, has_different_ranks); });
   // A plan alone has been proved for any number of calls.
   if (plans.size() < 2) return true;
   try {

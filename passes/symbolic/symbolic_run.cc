@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/program/applied.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::symbolic {
 namespace {
@@ -13,6 +14,7 @@ constexpr Symbol kUnwritten = 0x6a09e667f3bcc909u;  // no sum of contributions, 
 
 SymbolicRun::SymbolicRun(const Program& program, bool symbols)
     : program_(program), symbolic_(symbols), slices_(program), per_chunk_(slices_.per_chunk()) {
+  precondition(program.split);
   lay_out();
   if (!fits_) return;
   if (symbolic_) fill_inputs();

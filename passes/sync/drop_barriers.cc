@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::order {
 namespace {
 
@@ -77,6 +79,10 @@ class BarrierScan {
 }  // namespace
 
 uint64_t drop_repeated_barriers(Program& program, uint32_t rank) {
+  precondition([&] {
+    return std::ranges::all_of(program.ranks[rank].ops,
+                               [](const Op& op) { return op.block != kNone; });
+  });
   const std::vector<bool> out = BarrierScan(program, rank).run();
   const auto dropped = static_cast<uint64_t>(std::ranges::count(out, true));
   if (dropped == 0) return 0;

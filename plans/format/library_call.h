@@ -9,6 +9,7 @@
 #include "ir/ops/dtypes.h"
 #include "ir/program/proof.h"
 #include "ir/support/link_kind.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 
@@ -39,6 +40,7 @@ struct LibraryCall {
 
 /// The rank to which rank 0 of so many sends by a shift. REQUIRES: there is one.
 inline int64_t receiver_of_0(int64_t shift, uint32_t ranks) {
+  precondition(ranks > 0);
   const int64_t n = ranks;
   return (shift % n + n) % n;
 }
@@ -56,8 +58,7 @@ inline LibraryCall as_jobs_ask(LibraryCall call) {
 /// wrapped in their own type, if they are added up in a wider one.
 inline bool rounds_sums(const LibraryCall& call) {
   const DtypeInfo& type = info(call.dtype);
-  const bool adds = info(call.kind).source == Source::everyone && call.op != ReduceOp::min &&
-                    call.op != ReduceOp::max;
+  const bool adds = info(call.kind).adds_up() && !is_extremum(call.op);
   const bool wider = call.op == ReduceOp::avg && call.accumulate.value_or(call.dtype) != call.dtype;
   return adds && (type.kind == DtypeKind::kFloat || wider) && call.order != SumOrder::any;
 }
@@ -72,7 +73,7 @@ inline bool order_matters(const LibraryCall& call) { return call.ranks > 2 && ro
 /// most. What a switch adds up keeps no order, of two ranks neither; what is moved through sentinel
 /// packets loses -0.0, so ranks may have other bits.
 inline bool keeps_order(const Proof& proof, const LibraryCall& call) {
-  if (info(call.kind).source != Source::everyone) {
+  if (!info(call.kind).adds_up()) {
     return info(call.dtype).kind != DtypeKind::kFloat || proof.orders.keep(call.order);
   }
   if (!rounds_sums(call)) return true;
@@ -80,8 +81,7 @@ inline bool keeps_order(const Proof& proof, const LibraryCall& call) {
   if (info(call.dtype).kind != DtypeKind::kFloat) return once;
   if (!proof.orders.keep(call.order)) return false;
   if (call.order == SumOrder::replicated || once || !order_matters(call)) return true;
-  const Dtype usual = info(call.dtype).accumulate;
-  return usual == call.dtype && call.accumulate.value_or(usual) == call.dtype;
+  return !rounds_on_the_way(call.dtype, call.accumulate.value_or(info(call.dtype).accumulate));
 }
 
 /// The order that the call asks for, if it is more than `replicated` and they keep to it; else the

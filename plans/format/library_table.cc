@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 namespace {
 
@@ -41,6 +43,7 @@ constexpr std::string_view kRanks = "ranks", kRanksPerNode = "ranks_per_node";
 
 std::vector<std::pair<std::string, std::string>> LibraryChoice::defines(
     const LibraryCall& call) const {
+  precondition(!program.empty());
   std::vector<std::pair<std::string, std::string>> list;
   const auto is_ranks = [](const auto& param) { return param.second == kRanks; };
   if (std::ranges::none_of(params, is_ranks)) list.emplace_back("R", std::to_string(call.ranks));
@@ -57,6 +60,7 @@ std::vector<std::pair<std::string, std::string>> LibraryChoice::defines(
 }
 
 std::string LibraryChoice::plan_file(const LibraryCall& call) const {
+  precondition(!program.empty());
   std::string name = fmt::format("{}-R{}", program, call.ranks);
   if (call.nodes != 1) name += fmt::format("-N{}", call.nodes);
   if (has_root(call.kind)) name += fmt::format("-root{}", call.root);

@@ -6,6 +6,7 @@
 
 #include "ir/diagnostics/printable.h"
 #include "ir/program/program.h"
+#include "ir/support/precondition.h"
 #include "plans/format/embedded_library.h"
 #include "plans/format/library_call.h"
 #include "plans/format/nearest_plan.h"
@@ -50,7 +51,7 @@ class RowTableReader : TableReader {
     if (!m.read(reader_, node, kRequired, kOptional) || !word(m[w_name], made.name) ||
         !ranks(m[w_ranks], made) || (m.has(w_rows) && !reader_.u64(m[w_rows], made.rows)) ||
         !bytes(m[w_bytes], made.bytes) || !word(m[w_program], made.program) ||
-        !params(m[w_params], made.params)) {
+        !params(m[w_params], {"R", "N"}, made.params)) {
       return false;
     }
     const auto covers = [&](const RowEntry& e) {
@@ -80,23 +81,6 @@ class RowTableReader : TableReader {
     return is_word(node, "any") ||
            range(node, 2, out.min_ranks, out.max_ranks,
                  "expected a number of ranks from 2 on, [smallest, largest], or \"any\"");
-  }
-
-  bool params(NodeId node, std::vector<std::pair<std::string, std::string>>& out) {
-    if (!reader_.expect(node, JsonType::object)) return false;
-    const JsonTape& tape = reader_.tape();
-    for (NodeId m = node + 1; m != tape[node].next; m = tape[m].next) {
-      const std::string key(tape.text(tape[m].key));
-      if (key == "R" || key == "N") {
-        return reader_.fail(m, fmt::format("'{}' is the call's, not the table's", key));
-      }
-      std::string_view text;
-      uint64_t number = 0;
-      const bool is_text = tape[m].kind() == JsonType::string;
-      if (is_text ? !reader_.string(m, text) : !reader_.u64(m, number)) return false;
-      out.emplace_back(key, is_text ? std::string(text) : std::to_string(number));
-    }
-    return true;
   }
 
   /// The last entry of a name takes every call that another of the name might not take.
@@ -132,6 +116,7 @@ std::optional<std::string> RowEntry::why_not(const RowCall& call) const {
 }
 
 uint64_t RowEntry::most_rows(const RowCall& call) const {
+  precondition(call.columns > 0);
   return bytes == kAny ? rows : std::min(rows, bytes / call.row_bytes());
 }
 
@@ -213,6 +198,7 @@ bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
 std::pair<const RowEntry*, uint64_t> RowTable::choose(const RowCall& call) const {
   const auto fits = [&](const RowEntry& e) { return e.name == call.name && !e.why_not(call); };
   const auto found = std::ranges::find_if(entries_, fits);
+  precondition(found != entries_.end());
   // An entry before it that does not fit takes no larger call either: it has a limit.
   return {&*found, found->most_rows(call)};
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 namespace {
 
@@ -126,6 +128,10 @@ std::string WaitGraph::first_line(const std::vector<std::string>& names) const {
 }
 
 std::string WaitGraph::verdict(const std::vector<std::string>& names) const {
+  precondition([&] {
+    return std::ranges::any_of(ranks_,
+                               [](const Rank& rank) { return rank.state == State::reported; });
+  });
   std::string text = first_line(names);
   size_t lines = 0;
   for (size_t r = 0; r < ranks_.size(); ++r) {

@@ -7,6 +7,7 @@
 
 #include "compiler/builder/ops/ops.h"
 #include "ir/program/applied.h"
+#include "ir/support/precondition.h"
 #include "ir/verify/row_faults.h"
 
 namespace mscclc {
@@ -85,6 +86,7 @@ std::optional<uint32_t> Ops::first_rows(std::span<const Ref> results, std::span<
 
 bool Ops::apply(uint32_t function, std::span<const Ref> results, std::span<const Ref> params,
                 const OpOptions& options) {
+  precondition(function < draft_.program.functions.size());
   if (budget_.gave_up() || !draft_.ready()) return false;
   const auto valid = [](const Ref& ref) { return ref.valid(); };
   if (!std::ranges::all_of(results, valid) || !std::ranges::all_of(params, valid)) return false;
@@ -119,6 +121,7 @@ bool Ops::add_applied(OpKind kind, std::span<const Ref> dsts, std::span<const Re
 /// The op's first destination and the externals, as the function has them; likewise its sum.
 bool Ops::op_then(OpKind kind, std::span<const Ref> dsts, std::span<const Ref> srcs,
                   const ThenRows& then, const OpOptions& options) {
+  precondition(may_apply(info(kind)) && then.function < draft_.program.functions.size());
   if (budget_.gave_up() || !draft_.ready()) return false;
   const auto valid = [](const Ref& ref) { return ref.valid(); };
   for (const std::span<const Ref> side : {dsts, srcs, then.results, then.params}) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 
 /// Fills the chunk part of a reference to `buffer` as `owner` declares it.
@@ -110,6 +112,7 @@ void Refs::semaphore_ref(NameId semaphore, std::span<const int64_t> keys, Mark m
 }
 
 void Refs::flag(uint32_t array, int64_t index, Mark mark, Ref& ref) {
+  precondition(array < draft_.program.flags.size());
   const FlagArray& flags = draft_.program.flags[array];
   ref.traits = kInvalidTrait;
   ref.mark = mark;
@@ -165,6 +168,7 @@ bool Refs::locate_rows(std::span<const Index> index, std::string_view name, Mark
 }
 
 void Refs::external_rows(uint32_t external, std::span<const Index> index, Mark mark, Ref& ref) {
+  precondition(external < draft_.program.externals.size());
   const rows::External& e = draft_.program.externals[external];
   ref.operand = {kNone, external, 0, 0};
   ref.traits = kInvalidTrait;

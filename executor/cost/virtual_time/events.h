@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::cost {
 
 inline double ns(uint64_t n) { return static_cast<double>(n); }
@@ -58,6 +60,7 @@ class Events {
   }
   /// The next one: its time is now. REQUIRES: there is one.
   Event next() {
+    precondition(!heap_.empty());
     const Event event = heap_.front(), last = heap_.back();
     heap_.pop_back();
     if (!heap_.empty()) sink(last);

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::cost {
 
 template <class T>
@@ -15,9 +17,13 @@ class Fifo {
   bool empty() const { return first_ == things_.size(); }
   void push(T thing) { things_.push_back(std::move(thing)); }
   /// REQUIRES: not empty. As long as nothing is pushed or taken.
-  T& front() { return things_[first_]; }
+  T& front() {
+    precondition(!empty());
+    return things_[first_];
+  }
   /// REQUIRES: not empty.
   T take() {
+    precondition(!empty());
     T thing = std::move(things_[first_++]);
     if (2 * first_ >= things_.size()) {  // the room is used again
       things_.erase(things_.begin(), things_.begin() + static_cast<ptrdiff_t>(first_));

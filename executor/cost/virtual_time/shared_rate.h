@@ -10,6 +10,8 @@
 #include <queue>
 #include <vector>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::cost {
 
 class SharedRate {
@@ -25,6 +27,7 @@ class SharedRate {
   bool idle() const { return ends_.empty(); }
   /// When the next transfer ends, if none comes or goes. REQUIRES: !idle().
   double next_end() const {
+    precondition(!idle());
     const double left = ends_.top().at - moved_;
     return at_ + (left > 0 ? left : 0) * static_cast<double>(ends_.size()) / rate_;
   }
@@ -34,6 +37,7 @@ class SharedRate {
   }
   /// Takes out the transfer that ends now, the earliest. REQUIRES: now == next_end().
   uint32_t pop(double now) {
+    precondition(!idle());
     move_to(now);
     const End end = ends_.top();
     ends_.pop();

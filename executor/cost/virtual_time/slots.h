@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::cost {
 
 /// References to what is there stay good when more comes.
@@ -25,10 +27,14 @@ class Slots {
   }
   /// REQUIRES, as for [], that it is there. Its number may be another's from now on.
   T take(uint32_t number) {
+    precondition(number < things_.size());
     free_.push_back(number);
     return std::move(things_[number]);
   }
-  const T& operator[](uint32_t number) const { return things_[number]; }
+  const T& operator[](uint32_t number) const {
+    precondition(number < things_.size());
+    return things_[number];
+  }
 
  private:
   std::deque<T> things_;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 namespace {
 
@@ -105,6 +107,7 @@ bool Scheduler::run() {
 }
 
 void Scheduler::wait(const Wait& wait) {
+  precondition(current_ != nullptr);
   current_->wait = wait;
   current_->fiber->suspend();
 }

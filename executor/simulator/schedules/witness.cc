@@ -5,6 +5,7 @@
 
 #include "ir/contract/contract.h"
 #include "ir/program/credits.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 namespace {
@@ -365,6 +366,7 @@ Witness Search::make() const {
 
 std::optional<Witness> find_witness(const Program& program, std::span<const Suspect> suspects,
                                     const WitnessSearch& search) {
+  precondition(program.split);
   const PlacedPlan plan = placed_alone(program);
   return find_witness(std::span(&plan, 1), {}, suspects, search);
 }
@@ -372,6 +374,9 @@ std::optional<Witness> find_witness(const Program& program, std::span<const Susp
 std::optional<Witness> find_witness(std::span<const PlacedPlan> plans, const CallsByRank& order,
                                     std::span<const Suspect> suspects,
                                     const WitnessSearch& search) {
+  precondition([&] {
+    return std::ranges::all_of(plans, [](const PlacedPlan& plan) { return plan.program->split; });
+  });
   return Search(plans, search).find(order, suspects);
 }
 

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ir/support/precondition.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/system.h"
 
@@ -32,7 +33,10 @@ class LoopGroups {
   const std::vector<TiedLoops>& groups() const { return groups_; }
   uint32_t loops() const { return static_cast<uint32_t>(group_of_.size()); }
   /// Number of the loop `loop` (of the program) of a block. REQUIRES: the block has ops in it.
-  uint32_t loop(uint32_t process, uint32_t loop) const { return numbers_.at(key(process, loop)); }
+  uint32_t loop(uint32_t process, uint32_t loop) const {
+    precondition([&] { return numbers_.contains(key(process, loop)); });
+    return numbers_.at(key(process, loop));
+  }
   uint32_t group(uint32_t loop) const { return group_of_[loop]; }
 
  private:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/program/program.h"
+#include "ir/support/precondition.h"
 #include "passes/prove/model/joint.h"
 
 namespace mscclc::proof {
@@ -23,6 +24,7 @@ class ChunkNumbers {
 
   /// kNoChunk only after keep(). REQUIRES: rank < ranks.
   uint64_t number(uint32_t rank, uint32_t buffer, uint32_t chunk, uint32_t call) const {
+    precondition(rank < first_buffer_.size());
     const Buffer& b = program_.ranks[rank].buffers[buffer];
     const uint64_t copy = b.copies > 1 ? call % b.copies : 0;
     const uint64_t number = bases_[first_buffer_[rank] + buffer] + copy * b.chunks + chunk;

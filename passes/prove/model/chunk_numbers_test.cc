@@ -16,6 +16,7 @@ Program gather(uint32_t chunks) {
   program.contract.ranks = 2;
   program.contract.chunks = {1};
   program.launch.reuse_scratch = true;
+  program.split = true;
   program.ranks.resize(2);
   for (Rank& rank : program.ranks) {
     rank.buffers.resize(kScratch + 1);

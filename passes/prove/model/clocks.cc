@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::proof {
 namespace {
 
@@ -181,6 +183,8 @@ void Row::share_pages(PagePool& pool) {
 }
 
 Row Row::rotated(uint32_t by, const ClockLayout& layout) const {
+  precondition(by < layout.width && by % layout.columns() == 0 &&
+               layout.width % layout.columns() == 0);
   Row result = *this;
   if (data_ != nullptr) result.first_ = place(data_->page_count - (by >> layout.page_bits));
   return result;

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::proof {
 
 /// How the rows of a run are laid out: so many columns, so many of them on a page. Where ranks
@@ -103,6 +105,7 @@ class Row {
   static void free(Data* data);
   /// Where page `page` of this row is in the list. REQUIRES: there is a list.
   uint32_t place(uint32_t page) const {
+    precondition(data_ != nullptr);
     const uint32_t at = page + first_;
     return at < data_->page_count ? at : at - data_->page_count;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::proof {
 namespace {
 
@@ -159,6 +161,13 @@ Part only_part(const Program& program) {
   return part;
 }
 
-Joint join(std::span<const SharedPlan> plans) { return Joiner(plans).join(); }
+Joint join(std::span<const SharedPlan> plans) {
+  precondition([&] {
+    return std::ranges::all_of(plans, [](const SharedPlan& plan) {
+      return plan.program->split && plan.ranks.size() == plan.program->ranks.size();
+    });
+  });
+  return Joiner(plans).join();
+}
 
 }  // namespace mscclc::proof

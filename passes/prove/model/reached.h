@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/program/program.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::proof {
 
@@ -46,6 +47,7 @@ class Reached {
 
   /// Where the number is, or would be. REQUIRES: some slot is free.
   size_t place(uint64_t number) const {
+    precondition(size_ < slots_.size());
     const size_t mask = slots_.size() - 1;
     size_t at = (number * 0x9e3779b97f4a7c15u >> 32) & mask;
     while (slots_[at].stamp == stamp_ && slots_[at].number != number) at = (at + 1) & mask;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "ir/support/precondition.h"
 #include "passes/prove/model/chunk_numbers.h"
 #include "passes/prove/model/premise.h"
 
@@ -373,6 +374,7 @@ class Finder {
 }  // namespace
 
 std::optional<Representatives> Representatives::find(const Program& program, bool in_place) {
+  precondition(program.split);
   return Finder(program, in_place).find();
 }
 

@@ -1,6 +1,9 @@
 #include "passes/prove/model/sum_shapes.h"
 
+#include <algorithm>
+
 #include "ir/ops/trees.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::proof {
 namespace {
@@ -15,6 +18,7 @@ uint64_t tree_shape(const Symbols& symbols, std::span<const uint32_t> ranks) {
 }  // namespace
 
 SumShapes sum_shapes(const Symbols& symbols, std::span<const uint32_t> ranks) {
+  precondition([&] { return !ranks.empty() && std::ranges::is_sorted(ranks); });
   SumShapes shapes{symbols.shape_of(ranks[0]), tree_shape(symbols, ranks)};
   std::vector<uint64_t> all = {shapes.ranks};
   for (const uint32_t rank : ranks.subspan(1)) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "ir/support/precondition.h"
 #include "passes/prove/model/premise.h"
 #include "passes/prove/model/values.h"
 
@@ -212,6 +213,7 @@ class SymmetryFinder {
 };
 
 Symmetry Symmetry::find(const Program& program) {
+  precondition(program.split);
   const uint32_t ranks = static_cast<uint32_t>(program.ranks.size());
   if (program.contract.kind == CollectiveKind::alltoallv) return Symmetry(program);
   if (!program.functions.empty() || !program.flags.empty()) return Symmetry(program);

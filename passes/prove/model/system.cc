@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "ir/program/flag_regions.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::proof {
 
@@ -87,6 +88,7 @@ System::System(const Program& program, const Symmetry& symmetry, bool in_place)
       in_place_(in_place),
       parts_{only_part(program)},
       chunks_(program_, parts_, ranks(), in_place) {
+  precondition(program.split);
   build();
 }
 
@@ -186,6 +188,7 @@ void System::add_ports() {
 }
 
 void System::number_touched_chunks() {
+  precondition(!joint());
   std::vector<bool> touched(chunks_.count());
   for (uint32_t r = 0; r < ranks(); ++r) {
     for (const Op& op : program_.ranks[r].ops) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ir/program/program.h"
+#include "ir/support/precondition.h"
 #include "passes/prove/model/chunk_numbers.h"
 #include "passes/prove/model/clocks.h"
 #include "passes/prove/model/finding.h"
@@ -117,6 +118,7 @@ class System {
   /// Number of a chunk in call `call`; chunks that coincide in place have one number.
   /// REQUIRES: rank < ranks().
   uint64_t chunk(uint32_t rank, uint32_t buffer, uint32_t chunk, uint32_t call) const {
+    precondition(rank < ranks());
     return chunks_.number(rank, buffer, chunk, call);
   }
   /// The same for any rank.

@@ -32,6 +32,7 @@ Symbol Symbols::add(const Symbol& a, const Symbol& b) const {
 }
 
 uint64_t Symbols::together(std::vector<uint64_t> values) const {
+  precondition(!values.empty());
   if (values.size() == 1) return values[0];
   if (values.size() <= info(Summation::exact).most_in_line) return joined(values[0], values[1]);
   std::ranges::sort(values);
@@ -42,6 +43,7 @@ uint64_t Symbols::together(std::vector<uint64_t> values) const {
 }
 
 Symbol Symbols::exact(std::span<const Symbol> terms) const {
+  precondition(!terms.empty());
   Symbol sum = terms[0];
   std::vector<uint64_t> orders = {sum.order}, shapes = {sum.shape};
   for (const Symbol& term : terms.subspan(1)) {
@@ -66,6 +68,7 @@ Symbol Symbols::rounded(const Symbol& sum, bool divided) const {
 }
 
 Symbol Symbols::applied(uint32_t function, uint32_t k, std::span<const Symbol> arguments) const {
+  precondition(!arguments.empty());
   const uint64_t which = uint64_t{function} << 32 | k;
   Symbol result;
   result.low = mix(keys_[2], which);
@@ -165,6 +168,7 @@ Symbol TurnedSymbols::make_unwritten(uint64_t which) const {
 }
 
 Symbol TurnedSymbols::contribution(uint32_t rank, uint32_t chunk, uint64_t call) {
+  precondition(rank < symmetry_.step());
   return with_images(make_contribution(rank, chunk, call), [&](uint32_t k) {
     return make_contribution(rank + k * symmetry_.step(), symmetry_.chunk(kInput, chunk, k), call);
   });

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ir/support/precondition.h"
 #include "passes/prove/model/joint.h"
 #include "passes/prove/model/system.h"
 #include "passes/prove/processes/run_options.h"
@@ -46,7 +47,10 @@ class CallOrder {
   uint32_t call_of(uint32_t rank, uint64_t instance) const;
 
   /// The blocks of a rank that act in its call: [first, end). REQUIRES: it is in one.
-  uint32_t first_block(uint32_t rank) const { return part(rank, now(rank)).first_block[rank]; }
+  uint32_t first_block(uint32_t rank) const {
+    precondition(now(rank) < count(rank));
+    return part(rank, now(rank)).first_block[rank];
+  }
   uint32_t end_of_blocks(uint32_t rank) const;
 
  private:

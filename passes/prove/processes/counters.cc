@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "ir/program/signal_counts.h"
+#include "ir/support/precondition.h"
 #include "passes/prove/model/premise.h"
 
 namespace mscclc::proof {
 
 Token TokenQueue::take() {
+  precondition(!empty());
   Token token = std::move(tokens_[first_++]);
   if (2 * first_ > tokens_.size()) {  // the room is used again
     tokens_.erase(tokens_.begin(), tokens_.begin() + static_cast<ptrdiff_t>(first_));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ir/support/precondition.h"
 #include "passes/prove/model/clocks.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/row_joins.h"
@@ -45,9 +46,13 @@ class Knowledge {
   std::vector<ReadValue> end_call(uint32_t rank);
 
   /// How many ops have been posted to a port. REQUIRES: the process is a port's.
-  uint32_t posted(uint32_t port) const { return posted_[port - system_.width()]; }
+  uint32_t posted(uint32_t port) const {
+    precondition(port >= system_.width());
+    return posted_[port - system_.width()];
+  }
   /// One more is: gives how many are then. `reader`: the port as reader.
   uint32_t post(uint32_t reader) {
+    precondition(reader >= system_.width());
     uint32_t& posted = posted_[reader - system_.width()];
     posted_[reader + 1 - system_.width()] = ++posted;
     return posted;

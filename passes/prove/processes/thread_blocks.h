@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/program/program.h"
+#include "ir/support/precondition.h"
 #include "passes/prove/model/clocks.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/system.h"
@@ -58,10 +59,17 @@ class ThreadBlocks {
   explicit ThreadBlocks(const System& system);
 
   /// REQUIRES: the process is a block.
-  ThreadBlock& operator[](uint32_t process) { return blocks_[process]; }
-  const ThreadBlock& operator[](uint32_t process) const { return blocks_[process]; }
+  ThreadBlock& operator[](uint32_t process) {
+    precondition(process < blocks_.size());
+    return blocks_[process];
+  }
+  const ThreadBlock& operator[](uint32_t process) const {
+    precondition(process < blocks_.size());
+    return blocks_[process];
+  }
   /// REQUIRES: the block has not come to the end of its ops.
   const Op& op_of(const ThreadBlock& block) const {
+    precondition(block.op < program_.ranks[block.rank].ops.size());
     return program_.ranks[block.rank].ops[block.op];
   }
   /// A block can go on.

@@ -6,6 +6,7 @@
 
 #include "ir/print/print.h"
 #include "ir/report/op_error.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::proof {
 namespace {
@@ -101,6 +102,7 @@ class Search {
 }  // namespace
 
 std::optional<NearMiss> near_miss(const System& system, const Event& first, const Event& second) {
+  precondition(!system.joint());
   const auto kind = [&](const Event& e) { return system.processes()[e.process].kind; };
   if (kind(first) != ProcessKind::block) return std::nullopt;
   if (kind(second) != ProcessKind::block && kind(second) != ProcessKind::caller) {

@@ -146,8 +146,7 @@ class ValueReport : FindingText {
   bool repeats_are_harmless() const {
     return std::ranges::all_of(program_.ranks, [](const Rank& rank) {
       return std::ranges::all_of(rank.ops, [](const Op& op) {
-        return !info(op.kind).has(kReduces) || op.reduce == ReduceOp::min ||
-               op.reduce == ReduceOp::max;
+        return !info(op.kind).has(kReduces) || is_extremum(op.reduce);
       });
     });
   }

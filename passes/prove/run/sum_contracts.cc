@@ -11,9 +11,7 @@ namespace {
 bool takes_extremum(const Program& program) {
   for (const Rank& rank : program.ranks) {
     for (const Op& op : rank.ops) {
-      if (info(op.kind).has(kReduces)) {
-        return op.reduce == ReduceOp::min || op.reduce == ReduceOp::max;
-      }
+      if (info(op.kind).has(kReduces)) return is_extremum(op.reduce);
     }
   }
   return false;

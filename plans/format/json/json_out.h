@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/support/precondition.h"
 #include "plans/format/json/digits.h"
 
 namespace mscclc {
@@ -35,20 +36,28 @@ class JsonOut {
   /// The unchecked stores. REQUIRES: need() was asked for them.
   template <size_t N>
   void literal(const char (&text)[N]) {
+    precondition(static_cast<size_t>(end_ - cursor_) >= N - 1);
     std::memcpy(cursor_, text, N - 1);
     cursor_ += N - 1;
   }
-  void character(char c) { *cursor_++ = c; }
+  void character(char c) {
+    precondition(cursor_ < end_);
+    *cursor_++ = c;
+  }
   void number(uint32_t value) { cursor_ = write_digits(cursor_, value); }
   void number64(uint64_t value) { cursor_ = write_digits64(cursor_, value); }
   void integer(int64_t value);
   /// Short text as it is. REQUIRES: need(text.size()).
   void word(std::string_view text) {
+    precondition(static_cast<size_t>(end_ - cursor_) >= text.size());
     std::memcpy(cursor_, text.data(), text.size());
     cursor_ += text.size();
   }
   /// Takes back the last character, a comma say. REQUIRES: it was written since need().
-  void take_back() { --cursor_; }
+  void take_back() {
+    precondition(cursor_ > block_.get());
+    --cursor_;
+  }
   char last() const { return cursor_[-1]; }
 
   /// Text of any length, as it is.

@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 namespace {
 
@@ -18,6 +20,7 @@ constexpr FaultText kFaults[] = {
 
 /// REQUIRES: not in_turn.
 PeerFault fault_of(Summation summation) {
+  precondition(summation != Summation::in_turn);
   return summation == Summation::tree ? PeerFault::tree : PeerFault::exact;
 }
 

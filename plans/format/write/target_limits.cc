@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "ir/support/precondition.h"
 #include "plans/format/plan_json.h"
 #include "plans/format/wire/message_bounds.h"
 
@@ -67,6 +68,7 @@ void check_blocks(const Program& program, const Target& target, ProgramReport& r
 }
 
 bool runs_at_once(const Program& program, const Target& target, Diagnostics& diagnostics) {
+  precondition(program.split);
   ProgramReport report(program, diagnostics);
   check_blocks(program, target, report);
   return !report.any();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/program/rank_parts.h"
+#include "ir/support/precondition.h"
 #include "plans/format/json/content_hash.h"
 #include "plans/format/json/json_out.h"
 #include "plans/format/plan_json.h"
@@ -305,6 +306,7 @@ size_t estimate(const Program& program) {
 bool write_plan(const Program& program, const Target& target,
                 const std::function<bool(std::string_view)>& sink, Diagnostics& diagnostics,
                 const Proof* proof, uint32_t threads) {
+  precondition(program.split && (proof == nullptr || proof->proved));
   return PlanWriter(program, target, sink, diagnostics, proof)
       .write(thread_count(program, threads));
 }

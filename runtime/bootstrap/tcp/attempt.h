@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "ir/support/precondition.h"
 #include "runtime/bootstrap/tcp/connection.h"
 #include "runtime/support/deadline.h"
 
@@ -20,7 +21,10 @@ class Attempt {
   State state() const { return state_; }
   bool ended() const { return state_ == State::proved || state_ == State::failed; }
   /// For poll(2). REQUIRES: not ended.
-  int fd() const { return socket_.valid() ? socket_.get() : connection_->fd(); }
+  int fd() const {
+    precondition(!ended());
+    return socket_.valid() ? socket_.get() : connection_->fd();
+  }
   short events() const;
   /// When it fails if nothing comes.
   SteadyTime deadline() const { return deadline_; }
@@ -37,7 +41,10 @@ class Attempt {
   /// This process has no descriptors left.
   bool out_of_descriptors() const { return out_of_descriptors_; }
   /// REQUIRES: proved. Sealed from here on.
-  Connection take_connection() { return std::move(*connection_); }
+  Connection take_connection() {
+    precondition(state_ == State::proved);
+    return std::move(*connection_);
+  }
   const wire::Welcome& welcome() const { return welcome_; }
 
  private:

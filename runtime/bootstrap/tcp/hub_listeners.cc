@@ -5,9 +5,12 @@
 #include <cerrno>
 #include <utility>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 
 HubListeners::HubListeners(EpollSet& epoll, std::vector<Listener> listeners) : epoll_(epoll) {
+  precondition(!listeners.empty() && listeners.size() < kFirstKey);
   for (Listener& listener : listeners) add(std::move(listener));
 }
 

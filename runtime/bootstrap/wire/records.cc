@@ -2,8 +2,9 @@
 
 #include <sodium.h>
 
-#include <cassert>
 #include <cstring>
+
+#include "ir/support/precondition.h"
 
 namespace mscclc::wire {
 namespace {
@@ -23,7 +24,7 @@ RecordNonce nonce_of(uint64_t number) {
 }  // namespace
 
 void Sealer::seal(Payload plain, Bytes& to) {
-  assert(!plain.empty() && plain.size() <= kMaxRecord);
+  precondition(!plain.empty() && plain.size() <= kMaxRecord);
   const auto length = static_cast<uint32_t>(plain.size() + kTag);
   const size_t at = to.size();
   to.resize(at + kHead + length);

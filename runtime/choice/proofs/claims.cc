@@ -1,8 +1,11 @@
 #include "runtime/choice/proofs/claims.h"
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 
 uint16_t pack(const Proof& proof) {
+  precondition(proof.proved);
   const auto bit = [](bool set, int place) { return (set ? 1 : 0) << place; };
   return static_cast<uint16_t>(
       bit(proof.orders.replicated, 0) | bit(proof.out_of_place, 1) | bit(proof.in_place, 2) |

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdio>
 
+#include "ir/support/precondition.h"
 #include "runtime/choice/proofs/claims.h"
 #include "runtime/support/fd.h"
 
@@ -64,6 +65,7 @@ std::optional<Proof> ProofCache::find(const PlanDigest& digest, Diagnostics& dia
 
 // Under another name first, so that half of it is never read.
 void ProofCache::keep(const PlanDigest& digest, const Proof& proof) const {
+  precondition(proof.proved);
   const auto opened = make_own_folder(folder_);
   if (!opened) return;
   const Fd& folder = *opened;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "ir/support/precondition.h"
 #include "runtime/core/collectives/arguments.h"
 
 namespace mscclc {
 
 std::vector<CallRange> ranges_of(const CollectiveCall& planned, uint64_t at_once) {
+  precondition(at_once > 0);
   std::vector<CallRange> ranges;
   for (uint64_t first = 0; first < planned.count; first += at_once) {
     ranges.push_back({first, std::min(at_once, planned.count - first)});

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 namespace {
 
@@ -57,6 +59,7 @@ bool any_meet(Ranges from, Ranges to) {
 }  // namespace
 
 bool coincide(const CollectiveCall& call, uint32_t rank) {
+  precondition(call.kind != CollectiveKind::alltoallv);
   const CollectiveInfo& kind = info(call.kind);
   const uint64_t row = rank * call.count * info(call.dtype).bytes;
   const bool rows_in = kind.has_rows(Side::input), rows_out = kind.has_rows(Side::output);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executor/rows/externals.h"
+#include "ir/support/precondition.h"
 #include "runtime/core/communicator/binder.h"
 #include "runtime/core/communicator/refuse.h"
 #include "runtime/support/environment/environment.h"
@@ -17,11 +18,8 @@ constexpr uint64_t kMaxEarlyBytes = uint64_t{16} << 20;
 /// An order is promised of what is rounded once, at the end.
 bool check_order(const Executable::State& x, const Call& call, Diagnostics& diagnostics) {
   const SumOrder order = x.plan->contract.order;
-  const DtypeInfo& type = info(call.dtype);
-  const bool rounds = type.accumulate != call.dtype || call.accumulate != call.dtype;
-  const bool extremum = call.reduce == ReduceOp::min || call.reduce == ReduceOp::max;
-  if (!x.options.keeps_order || !x.rounds_on_the_way || !rounds || extremum ||
-      type.kind != DtypeKind::kFloat || serves(SumOrder::replicated, order)) {
+  if (!x.options.keeps_order || !x.rounds_on_the_way || is_extremum(call.reduce) ||
+      !rounds_on_the_way(call.dtype, call.accumulate) || serves(SumOrder::replicated, order)) {
     return true;
   }
   return refuse(
@@ -29,7 +27,7 @@ bool check_order(const Executable::State& x, const Call& call, Diagnostics& diag
       fmt::format("the plan promises 'order: {}' and rounds sums of '{}' on the way: take "
                   "a type that is added up in itself, such as f32, or a plan that adds "
                   "up in one op",
-                  name(order), type.name));
+                  name(order), info(call.dtype).name));
 }
 
 }  // namespace
@@ -451,7 +449,10 @@ std::shared_ptr<BoundCall::State> Binder::try_together() {
   return group.agree(made != nullptr, "bind a call", diagnostics_) ? made : nullptr;
 }
 
-bool BoundCall::has_compiled_kernel() const { return state_->own.kernel != nullptr; }
+bool BoundCall::has_compiled_kernel() const {
+  precondition(state_ != nullptr);
+  return state_->own.kernel != nullptr;
+}
 
 std::shared_ptr<BoundCall::State> Executable::State::bind(const CollectiveCall& call,
                                                           Diagnostics& diagnostics) {

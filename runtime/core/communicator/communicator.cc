@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/program/program.h"
+#include "ir/support/precondition.h"
 #include "ir/verify/verify.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
@@ -36,6 +37,7 @@ struct RegisteredBuffer::State {
 };
 
 RankMemory RegisteredBuffer::of_rank(uint32_t rank) const {
+  precondition(rank < state_->group->size());
   const Group& group = *state_->group;
   const SharedBuffer& buffer = *group.buffers.at(state_->number);
   if (rank == group.rank()) return {buffer.bytes == 0 ? nullptr : buffer.address, buffer.bytes};

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "executor/stamps.h"
+#include "ir/support/precondition.h"
 #include "runtime/core/communicator/call/beside.h"
 #include "runtime/core/communicator/executable.h"
 #include "runtime/core/communicator/refuse.h"
@@ -188,6 +190,7 @@ bool Executable::launch(const BoundCall& binding, StreamHandle stream, Diagnosti
   return state_->launch(*binding.state_, stream, diagnostics);
 }
 void Executable::stamp_launches(uint64_t* rows, uint32_t words) {
+  precondition(rows == nullptr || words >= device::kStampHead);
   state_->stamp_launches(rows, words);
 }
 const Program& Executable::plan() const { return *state_->plan; }

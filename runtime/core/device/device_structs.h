@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "executor/launch.h"
+#include "ir/support/precondition.h"
 #include "runtime/api/device.h"
 
 namespace mscclc {
@@ -40,6 +41,7 @@ class DeviceStructs {
 
  private:
   uint8_t* append(const void* from, uint64_t bytes) {
+    precondition(bytes_of<uint8_t>(bytes) <= capacity_ - bytes_.size());
     const uint64_t at = bytes_.size();
     bytes_.resize(at + (bytes + kAlign - 1) / kAlign * kAlign);
     if (bytes > 0) std::memcpy(bytes_.data() + at, from, bytes);

@@ -1,5 +1,7 @@
 #include "runtime/core/device/remote_regions.h"
 
+#include "ir/support/precondition.h"
+
 namespace mscclc {
 
 class RemoteRegions::Known final : public Memory {
@@ -24,6 +26,7 @@ class RemoteRegions::Known final : public Memory {
 };
 
 std::unique_ptr<Memory> RemoteRegions::add(uint32_t peer, std::unique_ptr<Memory> memory) {
+  precondition([&] { return !weak_from_this().expired(); });
   if (memory == nullptr) return nullptr;
   return std::make_unique<Known>(shared_from_this(), peer, std::move(memory));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ir/support/precondition.h"
 #include "runtime/support/observe/call_trace.h"
 #include "runtime/support/observe/leak.h"
 
@@ -44,6 +45,7 @@ std::string name_ranks(const std::vector<uint32_t>& ranks) {
 /// Adds a note to the last error. REQUIRES: there is one.
 void note_at_last_error(const std::string& text, Diagnostics& diagnostics) {
   const Diagnostic* const last = last_error(diagnostics);
+  precondition(last != nullptr);
   Diagnostics noted;
   for (const Diagnostic& d : diagnostics.all()) {
     Diagnostic& added = noted.add(d);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/support/precondition.h"
 #include "runtime/api/device.h"
 #include "runtime/support/memory/handle.h"
 
@@ -24,6 +25,7 @@ class MemoryPart final : public Memory {
   /// REQUIRES: the part lies within `whole`.
   MemoryPart(std::shared_ptr<const Memory> whole, uint64_t offset, uint64_t bytes)
       : whole_(std::move(whole)) {
+    precondition(offset <= whole_->bytes() && bytes <= whole_->bytes() - offset);
     data_ = whole_->data() + offset;
     bytes_ = bytes;
   }

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "ir/support/precondition.h"
 #include "runtime/api/device.h"
 
 namespace mscclc {
@@ -25,6 +26,7 @@ class Pause {
 
   /// A call has been put on a stream. REQUIRES: is_wanted().
   void launched(Device& device, StreamHandle stream) {
+    precondition(wanted_);
     if (device.is_capturing(stream)) return;  // it does not run
     // A mark keeps the next call from beginning early: where no pause comes, few have one.
     const bool looks = launches_ < kLooks || launches_ % kRound < kLooks;

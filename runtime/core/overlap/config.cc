@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::overlap {
 namespace {
 
@@ -75,7 +77,10 @@ const KindInfo* find_kind(OverlapKind kind) {
   return found == std::end(kKinds) ? nullptr : found;
 }
 
-const KindInfo& info(OverlapKind kind) { return *find_kind(kind); }
+const KindInfo& info(OverlapKind kind) {
+  precondition([&] { return find_kind(kind) != nullptr; });
+  return *find_kind(kind);
+}
 
 uint64_t row_elements(const OverlapConfig& config) {
   return info(config.kind).sums ? config.n.front() : config.k;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/program/flag_regions.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc::overlap {
 namespace {
@@ -45,6 +46,7 @@ std::vector<Tile> make_tiles(OverlapKind kind, uint64_t m, uint32_t ranks, uint3
 
 void assign_flags(const Program& plan, uint32_t rank, const OverlapConfig& config,
                   std::vector<Tile>& tiles) {
+  precondition(plan.flags.size() == 1);
   const uint64_t bytes = message_bytes(config);
   const uint64_t row_bytes = bytes / config.m;
   const Chunking chunking(plan.contract, bytes / Chunking::parts_of_message(plan.contract),

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::cuda {
 namespace {
 
@@ -27,6 +29,7 @@ constexpr uint64_t kSectionType = 4;
 /// REQUIRES: the image has these bytes.
 template <typename Number>
 Number number_at(std::span<const uint8_t> image, uint64_t at) {
+  precondition(at <= image.size() && sizeof(Number) <= image.size() - at);
   Number number;
   std::memcpy(&number, image.data() + at, sizeof number);
   return number;

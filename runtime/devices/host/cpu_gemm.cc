@@ -7,6 +7,7 @@
 
 #include "executor/interpreter/numbers.h"
 #include "executor/interpreter/part_sum.h"
+#include "ir/support/precondition.h"
 
 namespace mscclc {
 namespace {
@@ -28,6 +29,7 @@ void read_values(const void* from, uint64_t count, float* to) {
 
 /// REQUIRES: is_operand().
 void read_row(Dtype type, const void* row, uint64_t first, uint64_t count, float* to) {
+  precondition(is_operand(type));
   const auto* const at = static_cast<const uint8_t*>(row) + first * info(type).bytes;
   switch (type) {
     case Dtype::f16:
@@ -51,6 +53,7 @@ void write_values(const float* from, uint64_t count, void* to) {
 
 /// REQUIRES: is_result().
 void write_row(Dtype type, const float* from, uint64_t count, void* to) {
+  precondition(is_result(type));
   switch (type) {
     case Dtype::f16:
       return write_values<Dtype::f16>(from, count, to);
@@ -96,6 +99,7 @@ bool check_cpu_gemm(const Gemm& gemm, Diagnostics& diagnostics) {
 }
 
 void cpu_gemm(const Gemm& gemm) {
+  precondition(is_operand(gemm.a_dtype) && is_operand(gemm.b_dtype) && is_result(gemm.d_dtype));
   const std::vector<float> b = read_b(gemm);
   std::vector<float> a(gemm.k), sums(gemm.n), more(gemm.n);
   const float scale = (gemm.a_scale != nullptr ? *gemm.a_scale : 1.0f) *
@@ -119,6 +123,7 @@ void cpu_gemm(const Gemm& gemm) {
 }
 
 void cpu_add_parts(const PartSum& sum) {
+  precondition(is_result(sum.dtype));
   const device::PartSum all{.dtype = sum.dtype,
                             .to = sum.to,
                             .from = sum.from,

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ir/contract/order.h"
+#include "ir/support/precondition.h"
 #include "runtime/doors/c/mscclc.h"
 
 namespace mscclc::capi {
@@ -20,6 +21,7 @@ inline bool is_order(mscclc_order_t order) {
 
 /// nullopt: whatever holds where nothing is said. REQUIRES: is_order().
 inline std::optional<SumOrder> order_of(mscclc_order_t order) {
+  precondition(is_order(order));
   if (order == MSCCLC_ORDER_DEFAULT) return std::nullopt;
   return static_cast<SumOrder>(order - 1);
 }

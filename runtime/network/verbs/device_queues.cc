@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::verbs {
 namespace {
 
@@ -37,6 +39,7 @@ Result<Meeting> DeviceQueues::make(const Adapter& adapter, SignalMode mode) {
 }
 
 Result<void> DeviceQueues::connect(const Adapter& adapter, const Meeting& theirs) {
+  precondition(!queues_.empty());
   if (theirs.queues.size() != queues_.size()) {
     return Error{"it has another number of queue pairs"};
   }

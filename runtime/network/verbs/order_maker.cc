@@ -4,14 +4,18 @@
 #include <cstring>
 #include <utility>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::verbs {
 
 void OrderMaker::open(size_t queues, const DeviceKey& records) {
+  precondition(next_record_.empty());
   records_ = records;
   next_record_.resize(queues);
 }
 
 Work OrderMaker::put(const NamedMemory& memory, uint64_t at, uint64_t end) {
+  precondition(at < end);
   queue_ = (*memory.exposed() + at / kBlock) % next_record_.size();
   const uint64_t bytes = std::min(end, (at / kBlock + 1) * kBlock) - at;
   return {.key = memory.device_key()->key,

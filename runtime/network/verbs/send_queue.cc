@@ -3,6 +3,8 @@
 #include <endian.h>
 #include <fmt/format.h>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::verbs {
 namespace {
 
@@ -33,6 +35,7 @@ ibv_sge source_of(const Work& work) {
 }  // namespace
 
 int SendQueue::add(const Work& work) {
+  precondition(has_room());
   batch_[batched_++] = work;
   given_.push_back({work.number, work.what, work.bytes});
   return batched_ == kBatch ? ring() : 0;

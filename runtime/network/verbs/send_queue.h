@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "ir/support/precondition.h"
 #include "runtime/network/verbs/adapter.h"
 
 namespace mscclc::verbs {
@@ -46,7 +47,10 @@ class SendQueue {
   bool has_room() const { return given_.size() < depth_; }
   bool is_empty() const { return given_.empty(); }
   /// The number of the first order that is not done. REQUIRES: !is_empty().
-  uint64_t first() const { return given_.front().number; }
+  uint64_t first() const {
+    precondition(!is_empty());
+    return given_.front().number;
+  }
   /// Adds an order to the batch, and gives that to the device if it is full. 0, or an error of the
   /// system. REQUIRES: has_room().
   [[nodiscard]] int add(const Work& work);

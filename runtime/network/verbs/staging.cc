@@ -1,5 +1,7 @@
 #include "runtime/network/verbs/staging.h"
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::verbs {
 
 Result<std::unique_ptr<Staging>> Staging::make(const Adapter& adapter) {
@@ -11,6 +13,7 @@ Result<std::unique_ptr<Staging>> Staging::make(const Adapter& adapter) {
 }
 
 uint8_t* Staging::take(uint64_t bytes, uint64_t number) {
+  precondition(bytes <= kMax);
   const uint64_t to_end = kBytes - next_;
   const uint64_t skipped = bytes <= to_end ? 0 : to_end;
   if (used_ + skipped + bytes > kBytes) return nullptr;

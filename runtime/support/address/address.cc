@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "ir/support/precondition.h"
 #include "runtime/support/fd.h"
 
 namespace mscclc {
@@ -119,6 +120,7 @@ bool Address::is_link_local() const {
 }
 
 uint16_t Address::port() const {
+  precondition(!is_local());
   return ntohs(is_v4() ? v4(storage_).sin_port : v6(storage_).sin6_port);
 }
 

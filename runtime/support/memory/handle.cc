@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include <cassert>
 #include <iterator>
 
+#include "ir/support/precondition.h"
 #include "ir/support/result.h"
 #include "runtime/support/bytes.h"
 
@@ -51,7 +51,7 @@ std::string_view name(HandleKind kind) {
 }
 
 void encode(const MemoryHandle& handle, std::vector<uint8_t>& to) {
-  assert(handle.offers.size() <= MemoryHandle::kMaxOffers);
+  precondition(handle.offers.size() <= MemoryHandle::kMaxOffers);
   ByteWriter writer(to);
   writer.number(kVersion).number(handle.bytes).number(handle.offset).number(handle.allocation);
   writer.number(static_cast<uint8_t>(handle.offers.size()));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/program/program.h"
+#include "ir/support/precondition.h"
 #include "runtime/api/communicator.h"
 
 namespace mscclc {
@@ -37,6 +38,7 @@ class CallCache {
   /// outlives this.
   void keep(const CollectiveCall& call, const Program& plan,
             const std::shared_ptr<BoundCall::State>& bound) {
+    precondition([&] { return find(call) == nullptr; });
     KeptCall& kept = kept_[next_];
     kept.call = call;
     kept.bound = bound;

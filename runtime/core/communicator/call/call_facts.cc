@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 
+#include "ir/support/precondition.h"
 #include "runtime/support/bytes.h"
 #include "runtime/support/environment/environment.h"
 
@@ -89,6 +90,7 @@ constexpr uint8_t kDtypes = 0
 
 // A buffer's number grows with each registration: it stays small.
 void place_in(CallRecord& record, Side side, const BufferPlace& place) {
+  precondition(place.kind != BufferPlace::Kind::own);
   const size_t at = side == Side::input ? kInput : kOutput;
   record.offset[at] = place.offset;
   record.buffer[at] = static_cast<uint32_t>(place.buffer) + 1;

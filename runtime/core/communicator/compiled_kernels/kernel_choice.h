@@ -14,6 +14,7 @@
 #include "executor/compiled/shape.h"
 #include "executor/launch.h"
 #include "ir/program/program.h"
+#include "ir/support/precondition.h"
 #include "ir/support/result.h"
 #include "runtime/api/device.h"
 
@@ -51,7 +52,10 @@ class KernelChoice {
   /// Why choose() has found none.
   std::string why_not(const BlockPrograms& programs, const device::LaunchPlan& launch);
   /// REQUIRES: is_loaded().
-  CompiledKernels& loaded() const { return *loaded_; }
+  CompiledKernels& loaded() const {
+    precondition(is_loaded());
+    return *loaded_;
+  }
   /// Bytes of lines that a call has in memory of the device: too many for parameters. Or 0.
   uint64_t bytes_in_memory() const {
     return shape_.in_memory() ? shape_.lines() * sizeof(CompiledLine) : 0;

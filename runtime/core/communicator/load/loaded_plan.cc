@@ -38,7 +38,9 @@ LoadedPlan::LoadedPlan(std::shared_ptr<Group> group, std::shared_ptr<const Progr
                capacity_granule(*this->plan)),
       use(use_of(*this->plan)),
       parts(Chunking::parts_of_message(this->plan->contract)),
-      number(++this->group->loads) {}
+      number(++this->group->loads) {
+  precondition(this->plan->contract.ranks == this->group->size());
+}
 
 bool LoadedPlan::joins_switch() const {
   return std::ranges::any_of(channels(),

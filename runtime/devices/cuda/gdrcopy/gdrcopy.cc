@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "executor/shared_atomics.h"
+#include "ir/support/precondition.h"
 #include "runtime/support/fd.h"
 #include "runtime/support/process/open_library.h"
 #include "runtime/support/process/per_process.h"
@@ -78,6 +79,7 @@ GdrCopy::~GdrCopy() {
 
 Result<std::unique_ptr<const GdrMapping>> GdrMapping::make(std::shared_ptr<const GdrCopy> gdr,
                                                            uint64_t address, uint64_t bytes) {
+  precondition(address % kPage == 0 && bytes % kPage == 0);
   std::unique_ptr<GdrMapping> made(new GdrMapping(std::move(gdr), address, bytes));
   auto mapped = made->pin();
   if (mapped) mapped = made->map();
@@ -119,6 +121,7 @@ GdrMapping::~GdrMapping() {
 }
 
 void GdrMapping::store(uint64_t address, uint64_t value) const {
+  precondition(address >= address_ && address - address_ + sizeof value <= bytes_);
   store_release(mapped_ + (address - address_), value);
   send_stores();
 }

@@ -1,5 +1,7 @@
 #include "runtime/devices/cuda/internode/own_allocations.h"
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::cuda {
 
 class OwnAllocations::Known final : public Memory {
@@ -24,6 +26,7 @@ class OwnAllocations::Known final : public Memory {
 };
 
 std::unique_ptr<Memory> OwnAllocations::add(std::unique_ptr<Memory> memory) {
+  precondition([&] { return !weak_from_this().expired(); });
   if (memory == nullptr) return nullptr;
   return std::make_unique<Known>(shared_from_this(), std::move(memory));
 }

@@ -26,6 +26,7 @@
 
 #include <vector>
 
+#include "ir/support/precondition.h"
 #include "runtime/devices/cuda/driver/vmm.h"
 
 namespace mscclc::cuda {
@@ -54,7 +55,10 @@ class MulticastObject {
   /// Maps the object. REQUIRES: all members have been added.
   [[nodiscard]] bool map(uint64_t granule, Diagnostics& diagnostics);
   /// Of offset 0, for multimem instructions only. REQUIRES: map().
-  abi::Address address() const { return mapping_.address(); }
+  abi::Address address() const {
+    precondition(static_cast<bool>(mapping_));
+    return mapping_.address();
+  }
 
  private:
   struct Binding {

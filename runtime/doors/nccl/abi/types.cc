@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::nccl {
 namespace {
 
@@ -58,6 +60,7 @@ std::optional<ReduceOp> reduce_op_of(ncclRedOp_t op) {
 }
 
 ncclRedOp_t nccl_op_of(ReduceOp op) {
+  precondition(op != ReduceOp::call);
   return std::find_if(std::begin(kReductionRows), std::end(kReductionRows),
                       [op](const ReductionRow& row) { return row.ours == op; })
       ->value;

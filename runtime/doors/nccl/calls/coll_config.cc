@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/diagnostics/printable.h"
+#include "ir/support/precondition.h"
 #include "runtime/doors/nccl/abi/types.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/doors/nccl/calls/functions.h"
@@ -140,6 +141,7 @@ bool asks_for_algorithm(const NcclCall& call) {
 
 std::optional<ncclResult_t> call_with_config(const RealNccl& real, ncclComm_t comm,
                                              const NcclCall& call) {
+  precondition(call.config != nullptr);
   const CollectiveFunction* const function = function_of(call.kind);
   std::optional<ncclResult_t> result;
   const bool records = real.version >= static_cast<int>(kVersionOfEvent);

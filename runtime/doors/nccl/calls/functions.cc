@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ir/support/precondition.h"
 #include "runtime/doors/nccl/abi/types.h"
 
 namespace mscclc::nccl {
@@ -44,6 +45,7 @@ const CollectiveFunction* function_of(CollectiveKind kind) {
 }
 
 std::optional<ncclResult_t> call_message(const RealNccl& real, ncclComm_t comm, const NcclCall& c) {
+  precondition(is_message(c));
   const ncclDataType_t type = nccl_type_of(c.dtype);
   if (sends(c)) {
     if (real.Send == nullptr) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/support/precondition.h"
 #include "runtime/doors/nccl/abi/types.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/doors/nccl/calls/coll_config.h"
@@ -28,6 +29,7 @@ ncclResult_t call_function(const RealNccl& real, ncclComm_t comm, const NcclCall
 }  // namespace
 
 ncclResult_t call_real(const NcclCall& call) {
+  precondition([&] { return real_nccl() != nullptr; });
   const RealNccl& real = *real_nccl();
   const ncclComm_t comm = call.comm->real;
   if (comm == nullptr) return fail(ncclInvalidUsage, "the communicator is aborted");
@@ -53,6 +55,7 @@ ncclResult_t call_real(const NcclCall& call) {
 }
 
 ncclResult_t estimate_by_real(const std::vector<NcclCall>& calls, ncclSimInfo_t& info) {
+  precondition([&] { return real_estimates(calls); });
   const RealNccl& real = *real_nccl();
   ncclResult_t result = real.GroupStart();
   for (const NcclCall& call : calls) {

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ir/support/precondition.h"
+
 namespace mscclc::verbs {
 namespace {
 
@@ -146,6 +148,7 @@ std::vector<PciTree::NetworkPort> PciTree::network_ports() const {
 
 size_t take_nearest(const PciTree& tree, std::string_view gpu,
                     std::span<const std::string> devices) {
+  precondition(!devices.empty());
   const std::string own = lower(gpu);
   const std::vector<size_t> near = nearest(tree, own, devices);
   size_t turn = 0;
