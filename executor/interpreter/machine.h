@@ -72,13 +72,13 @@
 
 namespace mscclc::device {
 
-/// Some of a stretch: whole units, or one lane of a unit.
+/// Some of a stretch: whole units, or the share that one lane of a warp has of a unit.
 struct Piece {
   uint64_t unit;     ///< packet formats: first unit, counted from the run's begin
   uint64_t offset;   ///< of its payload from the run's begin, in bytes
   uint32_t payload;  ///< bytes of its payload
   uint32_t bytes;    ///< how many of them are data; zeros follow
-  uint32_t lane;     ///< a machine that gives several lanes to a unit says which
+  uint32_t lane;     ///< of the warp, on a machine that gives several to a unit
 };
 
 /// One place to read a piece from: plain bytes, or the slot of packets.

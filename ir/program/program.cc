@@ -31,7 +31,7 @@ std::string Program::text(const Label& label) const {
 
 namespace {
 
-/// Adds operands to an arena or lane.
+/// Adds operands to an arena, or by an appender.
 template <class Operands>
 void add_operands(Operands& to, Op& op, std::span<const Operand> dsts,
                   std::span<const Operand> srcs) {

@@ -245,10 +245,10 @@ struct Program {
     locations.adopt(part.locations);
   }
   /// Allows several Additions at the same time.
-  void open_lanes() {
-    operands.open_lanes();
-    integers.open_lanes();
-    locations.open_lanes();
+  void open_to_threads() {
+    operands.open_to_threads();
+    integers.open_to_threads();
+    locations.open_to_threads();
   }
 
  private:
@@ -259,7 +259,7 @@ struct Program {
 /// What one thread adds to a program's arenas while other threads do the same. The program has it
 /// all once this is destroyed.
 struct Additions {
-  /// `shared`: other threads add at the same time. REQUIRES: Program::open_lanes() then.
+  /// `shared`: other threads add at the same time. REQUIRES: Program::open_to_threads() then.
   Additions(Program& program, bool shared)
       : operands(program.operands, shared),
         integers(program.integers, shared),
@@ -267,9 +267,9 @@ struct Additions {
   /// As Program::set_operands.
   void set_operands(Op& op, std::span<const Operand> dsts, std::span<const Operand> srcs);
 
-  Arena<Operand>::Lane operands;
-  Arena<int64_t>::Lane integers;
-  Arena<Location>::Lane locations;
+  Arena<Operand>::Appender operands;
+  Arena<int64_t>::Appender integers;
+  Arena<Location>::Appender locations;
 };
 
 /// Offsets of a rank's ops by block: ops of block b are [offsets[b], offsets[b + 1]).

@@ -2,8 +2,9 @@
 // index of the first. Elements are added and changed, never removed.
 //
 // An arena is a list of segments. Only the first one ever moves, while it is small, so large arenas
-// are never copied to grow, and several threads may add, each to segments of its own (Lane), while
-// all of them read. A run is contiguous: one that does not fit into a segment begins the next.
+// are never copied to grow, and several threads may add, each to segments of its own (Appender),
+// while all of them read. A run is contiguous: one that does not fit into a segment begins the
+// next.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +30,7 @@ class Arena {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  class Lane;
+  class Appender;
 
   Arena() = default;
   Arena(const Arena& from)
@@ -126,12 +127,12 @@ class Arena {
     ++run.count;
   }
 
-  /// Lets threads add by lanes. REQUIRES: no other thread uses the arena.
-  void open_lanes() { segments_.resize(kMaxSlots); }
+  /// Lets threads add, each by an Appender. REQUIRES: no other thread uses the arena.
+  void open_to_threads() { segments_.resize(kMaxSlots); }
   /// Keeps to the indices of part `part` of `parts`, for adopt(). REQUIRES: nothing was added yet,
   /// or part 0.
   void begin_part(uint32_t part, uint32_t parts) {
-    open_lanes();
+    open_to_threads();
     limit_ = kMaxSlots / parts * (part + 1);
     if (part != 0) slots_ = last_ = kMaxSlots / parts * part;
   }
@@ -176,7 +177,7 @@ class Arena {
     const uint32_t slots = static_cast<uint32_t>((count + kSegment - 1) >> kBits);
     const uint32_t slot = std::atomic_ref(slots_).fetch_add(slots, std::memory_order_relaxed);
     if (slot + slots > limit_) throw std::length_error("too many operands, locations or numbers");
-    if (slot + slots > segments_.size()) segments_.resize(slot + slots);  // no lanes are open
+    if (slot + slots > segments_.size()) segments_.resize(slot + slots);  // no threads add
     hold(slot, slots << kBits, {});
     return slot;
   }
@@ -208,15 +209,15 @@ class Arena {
   uint32_t limit_ = kMaxSlots;
 };
 
-/// Adds to an arena, beside other lanes: in segments of its own if it is `shared`.
+/// Adds to an arena, beside others: in segments of its own if it is `shared`.
 template <class T>
-class Arena<T>::Lane {
+class Arena<T>::Appender {
  public:
-  /// REQUIRES: open_lanes() if shared. The arena is as it should be once the lane is destroyed.
-  Lane(Arena& arena, bool shared) : arena_(arena), shared_(shared) {}
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
-  ~Lane() { settle(); }
+  /// REQUIRES: open_to_threads() if shared. The arena is as it should be once this is destroyed.
+  Appender(Arena& arena, bool shared) : arena_(arena), shared_(shared) {}
+  Appender(const Appender&) = delete;
+  Appender& operator=(const Appender&) = delete;
+  ~Appender() { settle(); }
 
   T* add(size_t count, uint32_t& first) {
     if (!shared_) return arena_.add(count, first);

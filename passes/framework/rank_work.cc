@@ -33,7 +33,7 @@ bool work_on_ranks(Program& program, PassContext& context, RankRange all,
   std::deque<Diagnostics> reports(parts.size());
   std::deque<PassRecord> records(parts.size());
   std::vector<char> done(parts.size(), false);
-  program.open_lanes();
+  program.open_to_threads();
   run_threads(static_cast<uint32_t>(parts.size()), [&](uint32_t i) {
     Additions additions(program, true);
     PassContext own = context.with(reports[i], context.record == nullptr ? nullptr : &records[i]);

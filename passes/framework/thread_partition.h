@@ -3,7 +3,7 @@
 // them: a row is sent as packets, then unpacked into.
 //
 // Claimed for packet ops alone, as all executors deal out packets in the same way: unit i of a run
-// (lane i where threads share a unit) goes to thread i mod T, whatever the length of the message
+// (share i where threads share a unit) goes to thread i mod T, whatever the length of the message
 // (for_each_piece of the machines; the peer's packet loops). A run begins with a reference's first
 // chunk, or where some operand does not continue. So two ops agree if
 //  - they have one packet format, hence units of one size,
