@@ -1,4 +1,4 @@
-// The adversarial mode: right plans stay right under lanes and late accesses, whatever the seed;
+// The adversarial mode: right plans stay right under strands and late accesses, whatever the seed;
 // a plan that lacks an order goes wrong by a hold that says which.
 #include <catch2/catch.hpp>
 
@@ -23,16 +23,16 @@ RunStatus run(Simulator& runner, const RunSpec& spec) {
   return status;
 }
 
-/// A hold by rank, op and call, of all lanes.
+/// A hold by rank, op and call, of all strands.
 Hold hold(Hold::What what, uint32_t rank, uint32_t op, uint64_t call = 0) {
   return {.what = what, .rank = rank, .op = op, .call = call, .note = {}};
 }
 
-RunStatus run_held(const Program& program, std::vector<Hold> holds, uint32_t lanes = 2) {
+RunStatus run_held(const Program& program, std::vector<Hold> holds, uint32_t strands = 2) {
   Simulator runner(program);
   return run(runner, {.bytes = 256,
                       .iterations = 3,
-                      .adversary = Adversary{.lanes = lanes, .holds = std::move(holds)}});
+                      .adversary = Adversary{.strands = strands, .holds = std::move(holds)}});
 }
 
 /// Rank 0's chunk goes to rank 1: put, sync, signal; wait, sync, copy; and back that it is free.
@@ -67,7 +67,7 @@ TEST_CASE("right plans stay right, op by op") {
             .bytes = 4 * (seed * 29 % 100),
             .iterations = 4,
             .schedule_seed = seed,
-            .adversary = Adversary{.lanes = 2 + static_cast<uint32_t>(seed % 3), .holds = {}}};
+            .adversary = Adversary{.strands = 2 + static_cast<uint32_t>(seed % 3), .holds = {}}};
         Diagnostics diagnostics;
         const RunStatus status = runner.run(spec, diagnostics).status;
         INFO(plan.name << ' ' << name(format) << ", " << described(spec, diagnostics));
@@ -105,14 +105,14 @@ TEST_CASE("a relaxed wait for data shows by a late access") {
   CHECK(run_held(t.program, {hold(Hold::What::access, 0, 0)}) == RunStatus::wrong);
 }
 
-TEST_CASE("a missing sync before a signal shows by a lane that lingers") {
+TEST_CASE("a missing sync before a signal shows by a strand that lingers") {
   TestProgram t = hand_over();
   t.program.ranks[0].ops[2].kind = OpKind::signal;  // the signal comes at once, and once only
   t.program.set_operands(t.program.ranks[0].ops[2], std::vector<Operand>{end_of(0)}, {});
   t.program.ranks[0].ops[3].kind = OpKind::sync;
   t.program.set_operands(t.program.ranks[0].ops[3], {}, {});
   Hold first = hold(Hold::What::op, 0, 0);
-  first.lane = 0;
+  first.strand = 0;
   CHECK(run_held(t.program, {first}) == RunStatus::wrong);
   CHECK(run_held(t.program, {first}, 1) == RunStatus::right);
 }

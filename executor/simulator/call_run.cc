@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "executor/interpreter/dispatch.h"
-#include "executor/simulator/machine/lane_machine.h"
+#include "executor/simulator/machine/strand_machine.h"
 #include "ir/print/print.h"
 #include "ir/report/op_error.h"
 
@@ -63,12 +63,12 @@ class CallRun {
     CallRun* run;
     uint32_t rank;  ///< of the world
   };
-  /// What the fiber of a block, or of a lane, needs.
+  /// What the fiber of a block, or of a strand, needs.
   struct Block {
     CallRun* run;
     BlockTask* task;
     SimMachine* machine;
-    LaneMachine* lane;
+    StrandMachine* strand;
   };
 
   /// What the fiber of a flag needs.
@@ -86,8 +86,8 @@ class CallRun {
   bool spawn_rank(uint32_t world_rank);
   bool spawn_plan(const Seat& seat);
   bool spawn_block(const Seat& seat, uint32_t block);
-  bool spawn_lanes(const Seat& seat, uint32_t block, const SimMachine& machine);
-  bool spawn_task(SimMachine& machine, LaneMachine* lane, const Seat& seat, uint32_t block);
+  bool spawn_strands(const Seat& seat, uint32_t block, const SimMachine& machine);
+  bool spawn_task(SimMachine& machine, StrandMachine* strand, const Seat& seat, uint32_t block);
   bool spawn_ports(const Seat& seat);
   bool spawn_port(const Seat& seat, uint32_t channel);
   bool spawn_other_side(const Seat& seat);
@@ -110,13 +110,13 @@ class CallRun {
     server->other->serve(server->flag, server->calls);
   }
   static void serve_port(void* argument) { static_cast<SimProxy*>(argument)->serve(); }
-  static void serve_lane_port(void* argument) { static_cast<LaneProxy*>(argument)->serve(); }
+  static void serve_clocked_port(void* argument) { static_cast<ClockedProxy*>(argument)->serve(); }
   static void serve_free(void* argument) {
-    LaneWorld& world = *static_cast<CallRun*>(argument)->world_;
+    StrandWorld& world = *static_cast<CallRun*>(argument)->world_;
     world.memory.serve_free(world.scheduler);
   }
   static void serve_held(void* argument) {
-    LaneWorld& world = *static_cast<CallRun*>(argument)->world_;
+    StrandWorld& world = *static_cast<CallRun*>(argument)->world_;
     world.memory.serve_held(world.scheduler);
   }
 
@@ -135,9 +135,9 @@ class CallRun {
   /// Puts (plan, rank, op) whose source a proxy had not read when the call returned.
   std::set<std::tuple<uint32_t, uint32_t, uint32_t>> late_reads_;
 
-  std::optional<LaneWorld> world_;  ///< in adversarial mode
-  std::deque<LaneMachine> lanes_;
-  std::deque<LaneProxy> lane_proxies_;
+  std::optional<StrandWorld> world_;  ///< in adversarial mode
+  std::deque<StrandMachine> strands_;
+  std::deque<ClockedProxy> clocked_proxies_;
 };
 
 // The caller may change its buffers once the call has returned.
@@ -228,9 +228,9 @@ void CallRun::run_ops(const Block& block, uint64_t call) {
   const uint32_t first = program.block_begin[block.task->block];
   const uint32_t count = program.block_begin[block.task->block + 1] - first;
   const uint64_t number = first_call_ + call;
-  if (block.lane != nullptr) {
-    block.lane->begin(call, number);
-    block.lane->run(frame, program.ops.data() + first, count);
+  if (block.strand != nullptr) {
+    block.strand->begin(call, number);
+    block.strand->run(frame, program.ops.data() + first, count);
   } else {
     block.machine->begin_call(number);
     device::run_ops(*block.machine, frame, program.ops.data() + first, count);
@@ -254,20 +254,21 @@ void CallRun::run_block(void* argument) {
   task.ended = true;
 }
 
-bool CallRun::spawn_task(SimMachine& machine, LaneMachine* lane, const Seat& seat, uint32_t block) {
+bool CallRun::spawn_task(SimMachine& machine, StrandMachine* strand, const Seat& seat,
+                         uint32_t block) {
   ++state(seat).active_blocks;
   BlockTask& task = blocks_.emplace_back(BlockTask{seat.plan, seat.rank, block, &machine});
-  Block& argument = block_arguments_.emplace_back(Block{this, &task, &machine, lane});
+  Block& argument = block_arguments_.emplace_back(Block{this, &task, &machine, strand});
   return scheduler_.spawn(run_block, &argument, false);
 }
 
-bool CallRun::spawn_lanes(const Seat& seat, uint32_t block, const SimMachine& machine) {
-  for (uint32_t i = 0; i < world_->adversary.lanes; ++i) {
+bool CallRun::spawn_strands(const Seat& seat, uint32_t block, const SimMachine& machine) {
+  for (uint32_t i = 0; i < world_->adversary.strands; ++i) {
     const uint32_t process = add_process();
     world_->plans[seat.plan][seat.rank].processes.push_back(process);
-    LaneMachine& lane = lanes_.emplace_back(
-        machine, *world_, LaneMachine::LaneId{seat.plan, world_rank(seat), block, i, process});
-    if (!spawn_task(lane, &lane, seat, block)) return false;
+    StrandMachine& strand = strands_.emplace_back(
+        machine, *world_, StrandMachine::StrandId{seat.plan, world_rank(seat), block, i, process});
+    if (!spawn_task(strand, &strand, seat, block)) return false;
   }
   return true;
 }
@@ -277,7 +278,7 @@ bool CallRun::spawn_block(const Seat& seat, uint32_t block) {
   SimMachine& machine =
       machines_.emplace_back(scheduler_, cluster.states(), cluster.program(), seat.rank,
                              cluster.call(), cluster.device().ranks[seat.rank].barriers);
-  return world_ ? spawn_lanes(seat, block, machine) : spawn_task(machine, nullptr, seat, block);
+  return world_ ? spawn_strands(seat, block, machine) : spawn_task(machine, nullptr, seat, block);
 }
 
 bool CallRun::spawn_port(const Seat& seat, uint32_t channel) {
@@ -291,10 +292,10 @@ bool CallRun::spawn_port(const Seat& seat, uint32_t channel) {
     return scheduler_.spawn(serve_port, &proxy, true);
   }
   std::vector<RankClocks>& clocks = world_->plans[seat.plan];
-  LaneProxy& proxy = lane_proxies_.emplace_back(*world_, own, *clocks[seat.rank].channels[channel],
-                                                world_rank(seat), add_process());
+  ClockedProxy& proxy = clocked_proxies_.emplace_back(
+      *world_, own, *clocks[seat.rank].channels[channel], world_rank(seat), add_process());
   if (partner != nullptr) proxy.connect(*partner, *clocks[peer].channels[end]);
-  return scheduler_.spawn(serve_lane_port, &proxy, true);
+  return scheduler_.spawn(serve_clocked_port, &proxy, true);
 }
 
 // An end that several plans share has one proxy.

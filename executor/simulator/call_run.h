@@ -1,5 +1,5 @@
 // Calls of plans on all ranks of a world, one after the other on each rank: the fibers of callers,
-// thread blocks (or their lanes) and proxies of ports.
+// thread blocks (or their strands) and proxies of ports.
 //
 // The blocks of all plans are there from the beginning. A rank's caller begins its calls in order,
 // each when the blocks of the one before have ended; blocks of other plans sleep meanwhile.
@@ -51,7 +51,7 @@ struct CallRunOptions {
   const Adversary* adversary = nullptr;
 };
 
-/// A thread block of a run, or one of its lanes. Ranks are those of the plan.
+/// A thread block of a run, or one of its strands. Ranks are those of the plan.
 struct BlockTask {
   uint32_t plan, rank, block;
   const SimMachine* machine;

@@ -45,7 +45,7 @@ class Cluster {
 
   /// Runs `calls` calls on all ranks. False: it hangs (reported), or the system has no memory.
   /// Warns of ports that still read a caller's buffer when the call returns. With an adversary
-  /// blocks are run by lanes, accesses are late at random (seed 0: only those that it holds).
+  /// blocks are run by strands, accesses are late at random (seed 0: only those that it holds).
   [[nodiscard]] bool run(uint64_t calls, uint64_t seed, CallHooks& hooks, Diagnostics& diagnostics,
                          const Adversary* adversary = nullptr);
   /// Notes flags that the last run has notified before their regions were there, in words.

@@ -23,7 +23,7 @@ std::vector<RunSpec> schedules(const RunSpec& spec) {
   std::vector<RunSpec> all(12, spec);
   for (uint32_t i = 0; i < all.size(); ++i) {
     all[i].schedule_seed = i;
-    if (i % 2 != 0) all[i].adversary = Adversary{.lanes = 1 + i % 3};
+    if (i % 2 != 0) all[i].adversary = Adversary{.strands = 1 + i % 3};
   }
   return all;
 }

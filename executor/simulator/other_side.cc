@@ -38,7 +38,7 @@ OtherSide::OtherSide(Scheduler& scheduler, const Program& program, uint32_t rank
   }
 }
 
-void OtherSide::join(LaneWorld& world, std::vector<Clock>& flags, uint32_t world_rank,
+void OtherSide::join(StrandWorld& world, std::vector<Clock>& flags, uint32_t world_rank,
                      uint32_t process) {
   world_ = &world;
   clocks_ = &flags;
@@ -76,7 +76,7 @@ void OtherSide::linger(uint32_t number) {
   for (uint32_t n = dice.below(16); n > 0; --n) scheduler_.yield();
 }
 
-/// With lanes: what it knows of is done before it touches the same bytes.
+/// With strands: what it knows of is done before it touches the same bytes.
 void OtherSide::touch(const Flag& flag, bool write) {
   if (world_ == nullptr) return;
   Clock& clock = world_->clocks[process_];

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "executor/simulator/machine/lane_world.h"
 #include "executor/simulator/machine/scheduler.h"
 #include "executor/simulator/machine/state.h"
+#include "executor/simulator/machine/strand_world.h"
 #include "ir/contract/contract.h"
 #include "ir/program/program.h"
 
@@ -24,9 +24,9 @@ class OtherSide {
   /// All of them must outlive it. `chunking`: of the call. REQUIRES: the program has flags.
   OtherSide(Scheduler& scheduler, const Program& program, uint32_t rank, SimRank& state,
             const Chunking& chunking, Buffers buffers);
-  /// With lanes: it is a process with a clock, `process`, and hands that on by `flags`, as the
+  /// With strands: it is a process with a clock, `process`, and hands that on by `flags`, as the
   /// rank's blocks do. `world_rank`: its rank of the world.
-  void join(LaneWorld& world, std::vector<Clock>& flags, uint32_t world_rank, uint32_t process);
+  void join(StrandWorld& world, std::vector<Clock>& flags, uint32_t world_rank, uint32_t process);
 
   uint32_t flags() const { return static_cast<uint32_t>(flags_.size()); }
   /// The caller has made the input of a call, which has not begun: what flags are for is taken
@@ -68,7 +68,7 @@ class OtherSide {
   std::vector<Flag> flags_;  ///< by number
   uint64_t served_ = 0;      ///< flags, over all calls
   std::vector<std::string> early_;
-  LaneWorld* world_ = nullptr;
+  StrandWorld* world_ = nullptr;
   std::vector<Clock>* clocks_ = nullptr;  ///< by flag: what has been published by it
   uint32_t world_rank_ = 0, process_ = 0;
 };

@@ -50,14 +50,14 @@ class HangReport {
   std::vector<const BlockTask*> blocks_;
 };
 
-/// How much a lane's wait explains: more if it waits for others than its own block's lanes.
+/// How much a strand's wait explains: more if it waits for others than its own block's strands.
 uint32_t weight(const BlockTask& task) {
   if (task.ended) return 0;
   const Waiting::For what = task.machine->waiting().what;
   return what == Waiting::For::nothing ? 1 : what == Waiting::For::threads ? 2 : 3;
 }
 
-// A block of several lanes is reported by the lane whose wait explains most.
+// A block of several strands is reported by the strand whose wait explains most.
 void HangReport::add(const BlockTask& task) {
   const bool another = blocks_.empty() || blocks_.back()->plan != task.plan ||
                        blocks_.back()->rank != task.rank || blocks_.back()->block != task.block;

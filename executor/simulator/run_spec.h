@@ -28,7 +28,7 @@ struct RunSpec {
   /// Sums and the row functions that they are handed to are steps of their own, as machines may
   /// have it (RowSteps in lower.h); default: as the schedule's number says.
   std::optional<bool> rows_apart = {};
-  /// Lanes and late accesses (adversary.h): at random under a seed other than 0.
+  /// Strands and late accesses (adversary.h): at random under a seed other than 0.
   std::optional<Adversary> adversary = {};
   bool check = true;  ///< fill inputs and compare outputs in every call
   /// Scratch lies as a message of so many bytes needs it, where that is more than is sent: so it is

@@ -69,11 +69,11 @@ std::vector<size_t> Explorer::meeting(const State& s, size_t p) const {
   const Process& own = model_.processes[p];
   const Step& step = step_of(s, p);
   std::vector<size_t> all;
-  size_t members = kLanes;
+  size_t members = kStrands;
   if (step.kind == Kind::meet) members = model_.barriers[step.index].blocks.size();
   for (size_t q = 0; q < model_.processes.size(); ++q) {
     const Process& other = model_.processes[q];
-    if (other.kind != Process::Kind::lane || other.rank != own.rank) continue;
+    if (other.kind != Process::Kind::strand || other.rank != own.rank) continue;
     if (step.kind == Kind::sync && other.block != own.block) continue;
     if (s.processes[q].call == options_.calls) continue;
     const Step& theirs = step_of(s, q);
@@ -83,10 +83,10 @@ std::vector<size_t> Explorer::meeting(const State& s, size_t p) const {
   return all;
 }
 
-bool Explorer::lanes_gone(const State& s, uint32_t rank, uint32_t call) const {
+bool Explorer::strands_gone(const State& s, uint32_t rank, uint32_t call) const {
   for (size_t q = 0; q < model_.processes.size(); ++q) {
     const Process& p = model_.processes[q];
-    const bool works = p.kind == Process::Kind::lane || p.kind == Process::Kind::other;
+    const bool works = p.kind == Process::Kind::strand || p.kind == Process::Kind::other;
     if (works && p.rank == rank && s.processes[q].call <= call) return false;
   }
   return true;
@@ -128,7 +128,7 @@ bool Explorer::enabled(const State& s, size_t p) const {
     case Kind::flush:
       return s.ports[step.index].empty();
     case Kind::end:
-      return lanes_gone(s, process.rank, state.call);
+      return strands_gone(s, process.rank, state.call);
     default:
       return true;
   }
@@ -371,7 +371,7 @@ Exploration explore(const Program& program, const ExploreOptions& options) {
   if (columns != 0 && columns != kColumns) return {Verdict::unsupported, "rows of several cells"};
   if (options.order && bind_then(program)) return {Verdict::unsupported, "bits of row functions"};
   Exploration all;
-  for (uint32_t teller = 0; teller < kLanes && all.verdict == Verdict::right; ++teller) {
+  for (uint32_t teller = 0; teller < kStrands && all.verdict == Verdict::right; ++teller) {
     std::optional<Model> model = make_model(program, options, teller);
     if (!model) return {Verdict::too_large, "too many steps"};
     const Exploration one = Explorer(program, options, std::move(*model)).run();

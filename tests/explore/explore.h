@@ -1,16 +1,16 @@
 // An independent judge of tiny plans: every interleaving of a few successive calls, tried one by
 // one. It shares no code with the prover and none with the simulator; it is slow and plain.
 //
-// Every thread block is two lanes that split each op's bytes; every port has a proxy, whose puts
+// Every thread block is two strands that split each op's bytes; every port has a proxy, whose puts
 // may overtake one another up to a signal; every rank has a caller that fills inputs, destroys
 // outputs and reads them. Memory is cells of 16 bytes (or less), which hold multisets of
-// contributions: bytes of an input chunk of a rank in a call. An access is an *event*. Lanes hand
+// contributions: bytes of an input chunk of a rank in a call. An access is an *event*. Strands hand
 // on, by what synchronises them, the events that they know of; two conflicting accesses are a race
 // if they can come one after the other, the later not knowing of the earlier, before the earlier
 // one's kernel has ended.
 //
 // Steps that may block, and writes of packets, are put in every order. What follows them up to the
-// next such step of the same lane runs at once: signals can be moved forward past what others do,
+// next such step of the same strand runs at once: signals can be moved forward past what others do,
 // and plain accesses too, unless they are in a race, which is reported whichever comes first.
 //
 // That goes further (ExploreOptions::reduced). Two steps either commute, or are in a race that is
@@ -61,7 +61,7 @@ struct ExploreOptions {
   /// Of the message: chunks, rounds, parts and pieces are as long as it makes them. Left out, all
   /// chunks are equally long and pipelines have three rounds or more (shape.h).
   std::optional<uint64_t> bytes = {};
-  /// How copies are dealt to the lanes, and what is left at the end of them; 0: as packets are.
+  /// How copies are dealt to the strands, and what is left at the end of them; 0: as packets are.
   uint64_t dealing = 0;
   uint64_t most_states = 100000;
   /// Accesses in all calls together: time grows with their square. At most 2048.

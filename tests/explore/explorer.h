@@ -52,7 +52,7 @@ class Explorer {
   void hear(State& s, const Step& step, uint32_t call, Knowledge& knows) const;
   bool polled(const State& s, const Step& step, uint32_t call) const;
   std::vector<size_t> meeting(const State& s, size_t p) const;
-  bool lanes_gone(const State& s, uint32_t rank, uint32_t call) const;
+  bool strands_gone(const State& s, uint32_t rank, uint32_t call) const;
   void access(State& s, const Step& step, uint32_t call, Knowledge& knows);
   /// Packets are read as such, which needs no order after their writer, or moved as they lie, by a
   /// proxy, perhaps for a block that has seen all of them.

@@ -129,7 +129,7 @@ uint16_t Explorer::load(State& s, const Op& op, const Element& e, uint32_t call,
     sum.insert(sum.end(), held.begin(), held.end());
     forms.push_back(values_.form(c.value));
   }
-  if (e.hollow) {  // no value to depend on: but what its lane, and those that it met, have polled
+  if (e.hollow) {  // no value to depend on: but what its strand, and those that it met, have polled
     knows.hollow |= stored.from;
     stored.from = knows.hollow;
     return number({});
@@ -211,7 +211,7 @@ void Explorer::access(State& s, const Step& step, uint32_t call, Knowledge& know
 }
 
 /// What processes learn from packets that they have waited for: what they were made of has been
-/// read, and what their rank knew when it began the call. Of a lane's own packets, also if a port
+/// read, and what their rank knew when it began the call. Of a strand's own packets, also if a port
 /// moves them.
 void Explorer::hear(State& s, const Step& step, uint32_t call, Knowledge& knows) const {
   for (const Element& e : step.elements) {
@@ -368,11 +368,11 @@ void Explorer::begin(State& s, const Process& p, const Step& step, ProcessState&
 
 void Explorer::end(State& s, const Process& p, const Step& step, ProcessState& state) {
   for (size_t q = 0; q < model_.processes.size(); ++q) {
-    const Process& lane = model_.processes[q];
-    const bool works = lane.kind == Process::Kind::lane || lane.kind == Process::Kind::other;
-    if (!works || lane.rank != p.rank) continue;
+    const Process& strand = model_.processes[q];
+    const bool works = strand.kind == Process::Kind::strand || strand.kind == Process::Kind::other;
+    if (!works || strand.rank != p.rank) continue;
     state.knows.join(s.processes[q].knows);
-    for (const Step& own : lane.steps) {
+    for (const Step& own : strand.steps) {
       const bool of_flag = own.kind == Kind::raise || own.kind == Kind::take;
       if (own.kind == Kind::access || of_flag) s.ended.set(event(own, state.call));
     }

@@ -22,7 +22,7 @@ bool goes_wrong(const Program& program, bool in_place, uint32_t seeds, uint64_t 
                        .in_place = in_place,
                        .iterations = 4,
                        .schedule_seed = seed,
-                       .adversary = Adversary{.lanes = 2 + static_cast<uint32_t>(seed % 2)}};
+                       .adversary = Adversary{.strands = 2 + static_cast<uint32_t>(seed % 2)}};
     runner.restart();
     if (runner.run(spec, diagnostics).status != RunStatus::right) return true;
   }

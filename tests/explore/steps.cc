@@ -157,14 +157,15 @@ class Maker {
     });
   }
 
-  /// The lane that has to do with a byte of an op's own extent. Sums over one chunk, and packets,
-  /// go round the lanes from the extent's first piece on; other ops as an executor likes, which is
-  /// drawn: by where their bytes lie, and what is left over at the end apart.
-  uint32_t lane_of(uint32_t rank, const Op& op, PacketFormat format, uint64_t from_begin,
-                   bool tail) const {
+  /// The strand that has to do with a byte of an op's own extent. Sums over one chunk, and packets,
+  /// go round the strands from the extent's first piece on; other ops as an executor likes, which
+  /// is drawn: by where their bytes lie, and what is left over at the end apart.
+  uint32_t strand_of(uint32_t rank, const Op& op, PacketFormat format, uint64_t from_begin,
+                     bool tail) const {
     const uint64_t piece = format == PacketFormat::none ? 16 : shape_.packet(format);
     uint64_t at = from_begin / piece;
-    if (applies(op)) return (at + 1) % kLanes;  // rows are dealt out as no packets and no sums are
+    if (applies(op))
+      return (at + 1) % kStrands;  // rows are dealt out as no packets and no sums are
     if (options_.dealing != 0) {
       const bool alike =
           format != PacketFormat::none || (info(op.kind).has(kReduces) && walks_alone(rank, op));
@@ -173,12 +174,13 @@ class Maker {
       if (!alike) at += drawn >> 63;
       if (!alike && tail) at += drawn >> 62;
     }
-    return at % kLanes;
+    return at % kStrands;
   }
 
-  /// What a lane (kNone: the whole block) moves of operands that are moved together.
+  /// What a strand (kNone: the whole block) moves of operands that are moved together.
   void add_elements(uint32_t rank, const Op& op, std::span<const Operand> dsts,
-                    std::span<const Operand> srcs, uint32_t lane, std::vector<Element>& out) const {
+                    std::span<const Operand> srcs, uint32_t strand,
+                    std::vector<Element>& out) const {
     const PacketFormat format = format_of(rank, op);
     const Extent own = shape_.own(op, dsts[0].count, format, round_);
     const uint64_t stride = shape_.stride(format), grain = shape_.grain();
@@ -189,8 +191,8 @@ class Maker {
             std::min(plain_length(rank, dsts, at.chunk), plain_length(rank, srcs, at.chunk));
         if (at.offset >= length) continue;
         const bool tail = length - at.offset < 16;
-        if (lane != kNone && lane_of(rank, op, format, v - own.begin, tail) != lane) continue;
-      } else if (lane != kNone && lane_of(rank, op, format, v - own.begin, false) != lane) {
+        if (strand != kNone && strand_of(rank, op, format, v - own.begin, tail) != strand) continue;
+      } else if (strand != kNone && strand_of(rank, op, format, v - own.begin, false) != strand) {
         continue;
       }
       Element e;
@@ -202,14 +204,14 @@ class Maker {
     }
   }
 
-  std::vector<Element> elements(uint32_t rank, const Op& op, uint32_t lane) const {
+  std::vector<Element> elements(uint32_t rank, const Op& op, uint32_t strand) const {
     const auto dsts = program_.dsts(op), srcs = program_.srcs(op);
     std::vector<Element> out;
     if (!info(op.kind).srcs.slot[0].pairwise) {
-      add_elements(rank, op, dsts, srcs, lane, out);
+      add_elements(rank, op, dsts, srcs, strand, out);
     } else {
       for (size_t i = 0; i < dsts.size(); ++i) {
-        add_elements(rank, op, dsts.subspan(i, 1), srcs.subspan(i, 1), lane, out);
+        add_elements(rank, op, dsts.subspan(i, 1), srcs.subspan(i, 1), strand, out);
       }
     }
     return out;
@@ -223,10 +225,10 @@ class Maker {
 
   bool serves(Kind kind) const {
     const bool waits = kind == Kind::wait || kind == Kind::acquire || kind == Kind::await;
-    return process_->lane == (waits ? 0 : teller_);
+    return process_->strand == (waits ? 0 : teller_);
   }
 
-  /// A step for each of the op's targets, if they are this lane's.
+  /// A step for each of the op's targets, if they are this strand's.
   void add_targets(Kind kind, const Op& op, std::span<const Operand> targets) {
     if (!serves(kind)) return;
     const uint32_t rank = process_->rank;
@@ -271,7 +273,7 @@ class Maker {
     const auto dsts = program_.dsts(op);
     const bool port = dsts[0].channel != kNone &&
                       program_.ranks[rank].channels[dsts[0].channel].kind == ChannelKind::port;
-    std::vector<Element> own = elements(rank, op, process_->lane);
+    std::vector<Element> own = elements(rank, op, process_->strand);
     if (row.has(kPolls)) add(Kind::poll, op, 0, own);
     if (!port) {
       add(Kind::access, op, 0, std::move(own));
@@ -319,7 +321,7 @@ class Maker {
     if (row.has(kNotifiesFlags)) add_flags(Kind::notify, op);
     if (row.has(kSyncs)) add_sync(op);
     if (!row.has(kMeets)) return;
-    if (process_->lane == 0) add(Kind::meet, op, barrier(process_->rank, op));
+    if (process_->strand == 0) add(Kind::meet, op, barrier(process_->rank, op));
     add_sync(op);
   }
 
@@ -382,9 +384,9 @@ class Maker {
     add_other_sides(r);
     const std::vector<uint32_t> offsets = block_offsets(rank);
     for (uint32_t b = 0; b + 1 < offsets.size(); ++b) {
-      for (uint32_t lane = 0; lane < kLanes && offsets[b] < offsets[b + 1]; ++lane) {
+      for (uint32_t strand = 0; strand < kStrands && offsets[b] < offsets[b + 1]; ++strand) {
         process_ = &model_.processes.emplace_back(
-            Process{.kind = Process::Kind::lane, .rank = r, .block = b, .lane = lane});
+            Process{.kind = Process::Kind::strand, .rank = r, .block = b, .strand = strand});
         syncs_ = 0;
         process_->steps.push_back({Kind::enter});
         if (!add_ops({rank.ops.begin() + offsets[b], rank.ops.begin() + offsets[b + 1]})) {

@@ -1,4 +1,4 @@
-// A tiny plan as the explorer runs it: for each lane the steps of one call, with the cells that
+// A tiny plan as the explorer runs it: for each strand the steps of one call, with the cells that
 // they touch. Not for use outside the explorer.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace mscclc::explorer {
 
-inline constexpr uint32_t kLanes = 2;
+inline constexpr uint32_t kStrands = 2;
 
 /// A cell of memory; call k uses its copy k % copies.
 struct Cell {
@@ -38,7 +38,7 @@ struct Element {
 
 struct Step {
   enum class Kind : uint8_t {
-    enter,    // a lane: waits until its rank has begun the call
+    enter,    // a strand: waits until its rank has begun the call
     access,   // reads, adds up, writes
     poll,     // waits for the packets that the next access reads
     signal,   // index: the partner's end of a memory channel
@@ -50,7 +50,7 @@ struct Step {
     post,    // index: port; elements: what to put; none: a signal
     flush,   // index: port
     begin,   // a caller: fills input and destroys output
-    end,     // a caller: waits for its lanes, and reads output
+    end,     // a caller: waits for its strands, and reads output
     serve,   // a proxy: does what was posted first
     await,   // index: a flag
     notify,  // index: a flag
@@ -73,11 +73,11 @@ struct Step {
 };
 
 struct Process {
-  enum class Kind : uint8_t { caller, lane, proxy, other };  // other: the other side of a flag
+  enum class Kind : uint8_t { caller, strand, proxy, other };  // other: the other side of a flag
   Kind kind;
   uint32_t rank;
-  uint32_t block = 0, lane = 0;  ///< lane
-  uint32_t port = 0;             ///< proxy
+  uint32_t block = 0, strand = 0;  ///< strand
+  uint32_t port = 0;               ///< proxy
   /// Proxy: does what was posted second, if nothing orders it after the first. It comes after the
   /// port's own.
   bool overtakes = false;
@@ -113,8 +113,8 @@ struct Model {
   std::vector<std::vector<CallerCell>> buffers[2];  ///< by side and rank: cells of chunk 0, 1, …
 };
 
-/// Nothing if there would be more cells or steps than are looked at. `teller`: the lane that
-/// signals, releases, and has to do with ports; lane 0 waits. Which thread does what is not
+/// Nothing if there would be more cells or steps than are looked at. `teller`: the strand that
+/// signals, releases, and has to do with ports; strand 0 waits. Which thread does what is not
 /// promised. REQUIRES: can_model().
 std::optional<Model> make_model(const Program& program, const ExploreOptions& options,
                                 uint32_t teller);

@@ -67,7 +67,7 @@ class Users {
   }
 
   /// Do others write there, too, or is a packet read from where several are put? For a post: other
-  /// ports or lanes.
+  /// ports or strands.
   bool moves_contended(const Step& step) const {
     return std::ranges::any_of(step.elements, [&](const Element& e) {
       return std::ranges::any_of(

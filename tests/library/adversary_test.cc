@@ -1,4 +1,4 @@
-// The library under the simulator's adversarial mode: lanes, late accesses, ranks that are calls
+// The library under the simulator's adversarial mode: strands, late accesses, ranks that are calls
 // ahead. Its programs are right, so nothing may ever go wrong.
 #include <catch2/catch.hpp>
 
@@ -29,7 +29,7 @@ TEST_CASE("the library is right whatever is late") {
             .in_place = in_place[seed % in_place.size()],
             .iterations = 3,
             .schedule_seed = seed,
-            .adversary = Adversary{.lanes = 2 + static_cast<uint32_t>(seed % 2), .holds = {}}};
+            .adversary = Adversary{.strands = 2 + static_cast<uint32_t>(seed % 2), .holds = {}}};
         INFO(entry.name << ' ' << text(defines) << ' ' << text(spec));
         CHECK(world.run(spec) == "");
       }

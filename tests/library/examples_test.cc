@@ -45,7 +45,7 @@ void check_world(std::string_view name, const Defines& defines) {
     RunSpec spec = spec_of(world, seed);
     CHECK(world.run(spec) == "");
     if (spec.bytes > 5000) continue;  // its accesses are traced one by one
-    spec.adversary = Adversary{.lanes = 2 + static_cast<uint32_t>(seed % 2), .holds = {}};
+    spec.adversary = Adversary{.strands = 2 + static_cast<uint32_t>(seed % 2), .holds = {}};
     CHECK(world.run(spec) == "");
   }
 }

@@ -55,7 +55,7 @@ class RowCall {
 
   /// "" if the row's contracts are kept.
   std::string run(uint64_t schedule, ScheduleCounts& counts) {
-    const Adversary adversary{.lanes = 1 + static_cast<uint32_t>(schedule % 4)};
+    const Adversary adversary{.strands = 1 + static_cast<uint32_t>(schedule % 4)};
     const Outputs found = runs_.run(schedule, schedule % 4 != 0 ? &adversary : nullptr);
     std::string fault = found.fault;
     for (size_t i = 0; i < row_.orders.size() && fault.empty(); ++i) {

@@ -35,7 +35,7 @@ void check_runs(const Program& program) {
                  .iterations = 3,
                  .schedule_seed = seed};
     for (const bool adversary : {false, true}) {
-      if (adversary) spec.adversary = Adversary{.lanes = 2 + static_cast<uint32_t>(seed % 2)};
+      if (adversary) spec.adversary = Adversary{.strands = 2 + static_cast<uint32_t>(seed % 2)};
       std::string said;
       const RunStatus status = run(program, spec, said);
       INFO("seed " << seed << (adversary ? ", adversary" : "") << ": " << said);

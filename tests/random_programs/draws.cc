@@ -75,7 +75,7 @@ RunSpec draw_run(const Program& program, Dice& dice) {
   spec.bytes = draw_bytes(program, dice);
   spec.iterations = 2 + dice.below(3);
   spec.schedule_seed = one_in(dice, 8) ? 0 : dice.next();
-  if (!one_in(dice, 6)) spec.adversary = Adversary{.lanes = 1 + dice.below(3)};
+  if (!one_in(dice, 6)) spec.adversary = Adversary{.strands = 1 + dice.below(3)};
   if (spec.adversary && one_in(dice, 3)) hold_some(program, spec, dice);
   if (!program.functions.empty()) {
     spec.dtype = Dtype::f32;  // rows are of floats
@@ -90,7 +90,7 @@ std::string describe_schedule(const RunSpec& spec) {
                   spec.in_place.value_or(false) ? "in place" : "out of place", spec.schedule_seed);
   if (spec.rows_apart.value_or(false)) text += "row functions apart, ";
   if (!spec.adversary) return text + "no adversary";
-  text += fmt::format("{} lanes", spec.adversary->lanes);
+  text += fmt::format("{} strands", spec.adversary->strands);
   for (const Hold& h : spec.adversary->holds) {
     text += fmt::format(", {} {} of rank {} late in call {}", name(h.what), h.op, h.rank, h.call);
   }

@@ -16,7 +16,7 @@ uint64_t draw_bytes(const Program& program, Dice& dice);
 /// A run of 2 to 4 calls in a row: place, element type, size, schedule.
 RunSpec draw_run(const Program& program, Dice& dice);
 
-/// "f32, in place, schedule 7, 2 lanes"
+/// "f32, in place, schedule 7, 2 strands"
 std::string describe_schedule(const RunSpec& spec);
 
 }  // namespace mscclc::random_programs

@@ -207,7 +207,7 @@ TEST_CASE("programs of rows give what their functions say, in whatever schedule"
       spec.bytes = uint64_t{i * 5 % 13} * program.granule(spec.dtype) *
                    (program.contract.kind == CollectiveKind::reducescatter ? ranks : 1);
       for (const bool adversary : {false, true}) {
-        if (adversary) spec.adversary = Adversary{.lanes = 2 + i % 2};
+        if (adversary) spec.adversary = Adversary{.strands = 2 + i % 2};
         Diagnostics diagnostics;
         const RunResult result = simulate(program, spec, diagnostics);
         INFO(row.name << " of " << ranks << " ranks, " << spec.bytes

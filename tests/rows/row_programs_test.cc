@@ -61,7 +61,7 @@ void check_runs(const Program& program) {
                  .iterations = 3,
                  .schedule_seed = seed};
     for (const bool adversary : {false, true}) {
-      if (adversary) spec.adversary = Adversary{.lanes = 2 + static_cast<uint32_t>(seed % 2)};
+      if (adversary) spec.adversary = Adversary{.strands = 2 + static_cast<uint32_t>(seed % 2)};
       Diagnostics diagnostics;
       const RunResult result = simulate(program, spec, diagnostics);
       INFO("seed " << seed << ": " << text_of(diagnostics));

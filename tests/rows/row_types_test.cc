@@ -196,7 +196,7 @@ TEST_CASE("rows of a type of their own in plain memory, in groups and instances"
                      .iterations = 3,
                      .schedule_seed = seed,
                      .capacity = seed % 2 == 0 ? 0 : 29 * uint64_t{program.granule(dtype)}};
-        if (i % 2 == 1) spec.adversary = Adversary{.lanes = 2};
+        if (i % 2 == 1) spec.adversary = Adversary{.strands = 2};
         Diagnostics diagnostics;
         const RunResult result = simulate(program, spec, diagnostics);
         INFO(more << ranks << " ranks, seed " << seed << ": " << testing::text(diagnostics));

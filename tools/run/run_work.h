@@ -39,10 +39,10 @@ struct RunOptions {
 
   /// Adversarial runs are left to chance unless a seed is given.
   uint64_t schedule_seed() const { return seed.value_or(adversarial ? 1 : 0); }
-  /// Blocks of two lanes and of three fail in different places.
+  /// Blocks of two strands and of three fail in different places.
   std::optional<Adversary> adversary() const {
     if (!adversarial) return std::nullopt;
-    return Adversary{.lanes = 2 + static_cast<uint32_t>(schedule_seed() % 2)};
+    return Adversary{.strands = 2 + static_cast<uint32_t>(schedule_seed() % 2)};
   }
 };
 

@@ -1,6 +1,6 @@
-// Accesses that have not been done yet, though the lane that makes them has gone on.
+// Accesses that have not been done yet, though the strand that makes them has gone on.
 //
-// Which of them knows of what is kept in vector clocks over all processes (lanes and proxies): a
+// Which of them knows of what is kept in vector clocks over all processes (strands and proxies): a
 // signal hands on the sender's clock, a wait joins it. An access of a process is done at the latest
 // when another access touches the same bytes whose process knows of it: that is the only force
 // here, and it is what the PTX model's causality order gives. Until then it may be done at any

@@ -110,7 +110,7 @@ void store_row(M& m, const device::Frame& frame, const device::FrameStretch& s,
     std::memcpy(tile.bytes, row.data() + (piece.offset - begin), piece.payload);
     device::scatter<F>(m, frame, s, piece, tile);
   };
-  // A lane writes packets one by one.
+  // A strand writes packets one by one.
   each_tile<F>(s, store, F == PacketFormat::none ? kTileBytes : 1);
 }
 

@@ -91,22 +91,23 @@ class ScheduleReader {
   }
 
   bool read_one(Schedule& out) {
-    Fields<10> f(
-        {"schema", "plan", "bytes", "dtype", "op", "in_place", "calls", "lanes", "seed", "holds"});
+    Fields<10> f({"schema", "plan", "bytes", "dtype", "op", "in_place", "calls", "strands", "seed",
+                  "holds"});
     return f.read(json_, 0, 10) && read_schema(f["schema"]) &&
            read_plan(f["plan"], plans_[0], out.plan) &&
            json_.number(f["bytes"], out.spec.bytes, kMaxBytes) &&
            read_run(f["dtype"], f["op"], f["in_place"], out.spec) &&
            read_count(f["calls"], out.spec.iterations, kMaxCalls) &&
-           read_place(f["lanes"], f["seed"], out.spec) && read_holds(f["holds"], out.spec);
+           read_place(f["strands"], f["seed"], out.spec) && read_holds(f["holds"], out.spec);
   }
 
   bool read_set(Schedule& out) {
-    Fields<9> f({"schema", "plans", "dtype", "op", "in_place", "lanes", "seed", "calls", "holds"});
+    Fields<9> f(
+        {"schema", "plans", "dtype", "op", "in_place", "strands", "seed", "calls", "holds"});
     return f.read(json_, 0, 9) && read_plans(f["plans"], out) &&
            read_run(f["dtype"], f["op"], f["in_place"], out.spec) &&
-           read_place(f["lanes"], f["seed"], out.spec) && read_calls(f["calls"], out.spec.order) &&
-           read_holds(f["holds"], out.spec);
+           read_place(f["strands"], f["seed"], out.spec) &&
+           read_calls(f["calls"], out.spec.order) && read_holds(f["holds"], out.spec);
   }
 
   bool read_schema(NodeId node) const {
@@ -121,8 +122,8 @@ class ScheduleReader {
            json_.boolean(in_place, spec.in_place.emplace());
   }
 
-  bool read_place(NodeId lanes, NodeId seed, RunSpec& spec) const {
-    return read_count(lanes, spec.adversary.emplace().lanes, Adversary::kMaxLanes) &&
+  bool read_place(NodeId strands, NodeId seed, RunSpec& spec) const {
+    return read_count(strands, spec.adversary.emplace().strands, Adversary::kMaxStrands) &&
            json_.u64(seed, spec.schedule_seed);
   }
 
@@ -276,7 +277,7 @@ class ScheduleReader {
   }
 
   bool read_hold(NodeId node, const RunSpec& spec, Hold& out) const {
-    Fields<6> f({"what", "rank", "call", "note", "op", "lane"});
+    Fields<6> f({"what", "rank", "call", "note", "op", "strand"});
     std::string_view note;
     if (!f.read(json_, node, 4) || !read_what(f["what"], out.what) ||
         !read_index(f["rank"], out.rank, world_ranks(plans_), "ranks") ||
@@ -286,14 +287,15 @@ class ScheduleReader {
     }
     out.note = note;
     const bool has_op = out.what != Hold::What::call;
-    const bool has_lane = out.what == Hold::What::op || out.what == Hold::What::access;
+    const bool has_strand = out.what == Hold::What::op || out.what == Hold::What::access;
     if (has_op != (f["op"] != kNoNode)) {
       return json_.fail(node, has_op ? "key 'op' is missing" : "a call has no 'op'");
     }
     if (has_op && !read_index(f["op"], out.op, ops_of(out, spec), "ops")) return false;
-    if (f["lane"] == kNoNode) return true;
-    if (!has_lane) return json_.fail(f["lane"], fmt::format("a {} has no lane", name(out.what)));
-    return read_index(f["lane"], out.lane, spec.adversary->lanes, "lanes");
+    if (f["strand"] == kNoNode) return true;
+    if (!has_strand)
+      return json_.fail(f["strand"], fmt::format("a {} has no strand", name(out.what)));
+    return read_index(f["strand"], out.strand, spec.adversary->strands, "strands");
   }
 
   bool read_what(NodeId node, Hold::What& out) const {

@@ -42,7 +42,7 @@ void write_hold(JsonOut& out, const Hold& hold) {
   m.add("rank", hold.rank);
   m.add("call", hold.call);
   if (hold.what != Hold::What::call) m.add("op", hold.op);
-  if (hold.lane != Hold::kAllLanes) m.add("lane", hold.lane);
+  if (hold.strand != Hold::kAllStrands) m.add("strand", hold.strand);
   m.add("note", hold.note);
   out.text("}");
 }
@@ -89,7 +89,7 @@ void write_run(ScheduleMembers& m, const RunSpec& spec) {
 }
 
 void write_place(ScheduleMembers& m, const RunSpec& spec) {
-  m.add("lanes", spec.adversary->lanes);
+  m.add("strands", spec.adversary->strands);
   m.add("seed", spec.schedule_seed);
   m.new_line();
 }

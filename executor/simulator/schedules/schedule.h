@@ -5,13 +5,14 @@
 //   {"schema": 1,
 //    "plan": "90ab…",                     program_hash(): for this plan only
 //    "bytes": 64, "dtype": "f32", "op": "sum", "in_place": false,
-//    "calls": 3, "lanes": 2, "seed": 0,
+//    "calls": 3, "strands": 2, "seed": 0,
 //    "holds": [
-//     {"what": "access", "rank": 0, "call": 1, "op": 2, "lane": 0, "note": "put … at a.mscl:7:3"}
+//     {"what": "access", "rank": 0, "call": 1, "op": 2, "strand": 0, "note": "put … at a.mscl:7:3"}
 //    ]}
 //
-// `op` counts the ops of the rank's plan, block after block; `lane` is left out where all lanes are
-// meant, both where `what` is `call`, and `lane` where it is `proxy`. All other keys must be there.
+// `op` counts the ops of the rank's plan, block after block; `strand` is left out where all strands
+// are meant, both where `what` is `call`, and `strand` where it is `proxy`. All other keys must be
+// there.
 //
 // Of several plans, whose calls follow one another on the same ranks:
 //
@@ -20,7 +21,7 @@
 //     {"plan": "90ab…", "ranks": [0, 1], "bytes": 64},
 //     {"plan": "17c0…", "ranks": [1, 2], "bytes": 96}],
 //    "dtype": "f32", "op": "sum", "in_place": false,
-//    "lanes": 2, "seed": 0,
+//    "strands": 2, "seed": 0,
 //    "calls": [[0], [1, 0], [1]],         by rank: the plan of each of its calls
 //    "holds": []}
 //

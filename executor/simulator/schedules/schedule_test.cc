@@ -22,8 +22,8 @@ Schedule sample(const Program& program) {
             .iterations = 3,
             .schedule_seed = 5};
   Adversary& adversary = s.spec.adversary.emplace();
-  adversary.lanes = 3;
-  adversary.holds = {{.what = Hold::What::access, .rank = 1, .op = 0, .lane = 2, .call = 1},
+  adversary.strands = 3;
+  adversary.holds = {{.what = Hold::What::access, .rank = 1, .op = 0, .strand = 2, .call = 1},
                      {.what = Hold::What::op, .rank = 0, .op = 2, .call = 2},
                      {.what = Hold::What::proxy, .rank = 0, .op = 1},
                      {.what = Hold::What::call, .rank = 1, .call = 2}};
@@ -35,9 +35,9 @@ const std::string kText =
     "{\"schema\": 1,\n"
     " \"plan\": \"HASH\",\n"
     " \"bytes\": 64, \"dtype\": \"f16\", \"op\": \"max\", \"in_place\": false,\n"
-    " \"calls\": 3, \"lanes\": 3, \"seed\": 5,\n"
+    " \"calls\": 3, \"strands\": 3, \"seed\": 5,\n"
     " \"holds\": [\n"
-    "  {\"what\": \"access\", \"rank\": 1, \"call\": 1, \"op\": 0, \"lane\": 2, \"note\": \"put "
+    "  {\"what\": \"access\", \"rank\": 1, \"call\": 1, \"op\": 0, \"strand\": 2, \"note\": \"put "
     "ch[0].parts[0] <- input[0] (rank 1, tb 0)\"},\n"
     "  {\"what\": \"op\", \"rank\": 0, \"call\": 2, \"op\": 2, \"note\": \"wait ch[1] (rank 0, tb "
     "0)\"},\n"
@@ -88,7 +88,7 @@ TEST_CASE("every key is checked") {
       {"\"schema\": 1", "\"schema\": 2",
        "s.json: error: the schedule is for several plans; all of them must be given"},
       {"\"schema\": 1", "\"schema\": 1, \"more\": 1", "s.json: error: unknown key 'more'"},
-      {"\"lanes\": 3, ", "", "s.json: error: key 'lanes' is missing"},
+      {"\"strands\": 3, ", "", "s.json: error: key 'strands' is missing"},
       {"\"bytes\": 64", "\"bytes\": 9999999999999",
        "s.json: bytes: error: 9999999999999 is too large; at most 1099511627776"},
       {"\"f16\"", "\"f17\"", "s.json: dtype: error: 'f17' is not a data type"},
@@ -96,16 +96,16 @@ TEST_CASE("every key is checked") {
       {"false", "0", "s.json: in_place: error: expected a boolean, found a number"},
       {"\"calls\": 3", "\"calls\": 0", "s.json: calls: error: is 0"},
       {"\"calls\": 3", "\"calls\": 1001", "s.json: calls: error: 1001 is too large; at most 1000"},
-      {"\"lanes\": 3", "\"lanes\": 9", "s.json: lanes: error: 9 is too large; at most 8"},
+      {"\"strands\": 3", "\"strands\": 9", "s.json: strands: error: 9 is too large; at most 8"},
       {"\"what\": \"access\"", "\"what\": \"load\"",
        "s.json: holds[0].what: error: 'load' cannot be held; op, access, proxy or call"},
       {"\"rank\": 1", "\"rank\": 2", "s.json: holds[0].rank: error: there are 2 ranks"},
       {"\"call\": 1", "\"call\": 3", "s.json: holds[0].call: error: there are 3 calls"},
       {"\"op\": 0", "\"op\": 6", "s.json: holds[0].op: error: there are 6 ops"},
-      {"\"lane\": 2", "\"lane\": 3", "s.json: holds[0].lane: error: there are 3 lanes"},
+      {"\"strand\": 2", "\"strand\": 3", "s.json: holds[0].strand: error: there are 3 strands"},
       {"\"op\": 0, ", "", "s.json: holds[0]: error: key 'op' is missing"},
-      {"\"what\": \"proxy\", ", "\"what\": \"proxy\", \"lane\": 0, ",
-       "s.json: holds[2].lane: error: a proxy has no lane"},
+      {"\"what\": \"proxy\", ", "\"what\": \"proxy\", \"strand\": 0, ",
+       "s.json: holds[2].strand: error: a proxy has no strand"},
       {"\"what\": \"call\", ", "\"what\": \"call\", \"op\": 0, ",
        "s.json: holds[3]: error: a call has no 'op'"},
   };
@@ -130,7 +130,7 @@ struct TwoPlans {
     s.spec.plan_bytes = {64, 100};
     s.spec.order = {{0, 0}, {0, 1, 0}, {1}};
     Adversary& adversary = s.spec.adversary.emplace();
-    adversary.holds = {{.what = Hold::What::access, .rank = 1, .op = 3, .lane = 1, .call = 1},
+    adversary.holds = {{.what = Hold::What::access, .rank = 1, .op = 3, .strand = 1, .call = 1},
                        {.what = Hold::What::call, .rank = 2}};
     for (Hold& hold : adversary.holds) hold.note = describe(plans, s.spec.order, hold);
     return s;
@@ -143,13 +143,13 @@ const std::string kTextOfTwo =
     "  {\"plan\": \"HASH\", \"ranks\": [0, 1], \"bytes\": 64},\n"
     "  {\"plan\": \"HASH\", \"ranks\": [2, 1], \"bytes\": 100}],\n"
     " \"dtype\": \"f32\", \"op\": \"sum\", \"in_place\": true,\n"
-    " \"lanes\": 2, \"seed\": 3,\n"
+    " \"strands\": 2, \"seed\": 3,\n"
     " \"calls\": [\n"
     "  [0, 0],\n"
     "  [0, 1, 0],\n"
     "  [1]],\n"
     " \"holds\": [\n"
-    "  {\"what\": \"access\", \"rank\": 1, \"call\": 1, \"op\": 3, \"lane\": 1, \"note\": \"put "
+    "  {\"what\": \"access\", \"rank\": 1, \"call\": 1, \"op\": 3, \"strand\": 1, \"note\": \"put "
     "ch[0].output[0] <- input[0] (rank 1, tb 0) of 'b'\"},\n"
     "  {\"what\": \"call\", \"rank\": 2, \"call\": 0, \"note\": \"rank 2 enters call 0 late\"}]}\n";
 
@@ -176,7 +176,7 @@ TEST_CASE("every key of a schedule of several plans is checked") {
   };
   const Case cases[] = {
       {"\"seed\": 3", "\"seed\": 3, \"bytes\": 4", "s.json: error: unknown key 'bytes'"},
-      {"\"lanes\": 2, ", "", "s.json: error: key 'lanes' is missing"},
+      {"\"strands\": 2, ", "", "s.json: error: key 'strands' is missing"},
       {"\"ranks\": [0, 1], ", "", "s.json: plans[0]: error: key 'ranks' is missing"},
       {"\"ranks\": [0, 1]", "\"ranks\": [1, 0]",
        "s.json: plans[0].ranks: error: the schedule has the plan on other ranks; 'a' is on 0, 1"},

@@ -154,7 +154,8 @@ void Search::list_settings() {
     add_settings(of_chunks(round_bytes(2) + 6 * unit));
     if (many > 2) add_settings(of_chunks(round_bytes(many) + 6 * unit));
   }
-  // Six granules: every lane has some, whatever the number of lanes. Unequal chunks; one element.
+  // Six granules: every strand has some, whatever the number of strands. Unequal chunks; one
+  // element.
   add_settings(of_chunks(6 * unit));
   if (!even) {
     std::vector<uint64_t> unequal = of_chunks(7 * unit);
@@ -222,8 +223,8 @@ bool Search::try_holds(const Setting& setting, const CallsByRank& order, const H
   spec_.plan_bytes = setting.bytes;
   spec_.in_place = setting.in_place;
   spec_.order = order;
-  for (const uint32_t lanes : {2u, 3u}) {
-    spec_.adversary = Adversary{.lanes = lanes, .holds = holds};
+  for (const uint32_t strands : {2u, 3u}) {
+    spec_.adversary = Adversary{.strands = strands, .holds = holds};
     if (fails(spec_)) return true;
   }
   return false;
@@ -249,11 +250,11 @@ std::vector<Hold> Search::ways(const Suspect::OpOfCall& place) const {
     if ((info(op.kind).channels & kPort) != 0) all.push_back(hold);
   }
   hold.what = Hold::What::op;
-  for (const uint32_t lane : {Hold::kAllLanes, 0u, 1u}) {
-    hold.lane = lane;
+  for (const uint32_t strand : {Hold::kAllStrands, 0u, 1u}) {
+    hold.strand = strand;
     all.push_back(hold);
   }
-  hold.lane = Hold::kAllLanes;
+  hold.strand = Hold::kAllStrands;
   hold.what = Hold::What::call;
   all.push_back(hold);
   return all;
@@ -320,7 +321,7 @@ bool Search::without_call(RunSpec& spec, uint32_t plan, size_t index) const {
   return true;
 }
 
-/// Leaves out what is not needed: holds, calls, lanes.
+/// Leaves out what is not needed: holds, calls, strands.
 void Search::minimise() {
   for (size_t i = spec_.adversary->holds.size(); i-- > 0;) {
     RunSpec smaller = spec_;
@@ -335,10 +336,12 @@ void Search::minimise() {
     }
   }
   RunSpec smaller = spec_;
-  smaller.adversary->lanes = 1;
-  const auto of_one_lane = [](const Hold& h) { return h.lane != Hold::kAllLanes && h.lane > 0; };
+  smaller.adversary->strands = 1;
+  const auto of_one_strand = [](const Hold& h) {
+    return h.strand != Hold::kAllStrands && h.strand > 0;
+  };
   const Holds& holds = smaller.adversary->holds;
-  if (std::none_of(holds.begin(), holds.end(), of_one_lane)) keep(smaller);
+  if (std::none_of(holds.begin(), holds.end(), of_one_strand)) keep(smaller);
   fails(spec_);  // its own status, not that of what was left out last
 }
 

@@ -29,7 +29,7 @@ std::string holds_of(const Program& program, const Suspect& suspect, RunStatus e
     holds += std::string(name(hold.what)) + " " + hold.note + "\n";
   }
   return holds + std::to_string(schedule->spec.iterations) + " calls, " +
-         std::to_string(schedule->spec.adversary->lanes) + " lanes";
+         std::to_string(schedule->spec.adversary->strands) + " strands";
 }
 
 TEST_CASE("a right plan has no witness") {
@@ -49,21 +49,21 @@ TEST_CASE("no opening handshake") {
     for (int i = 0; i < 3; ++i) erase(t.program, r, 0);
   }
   CHECK(holds_of(t.program, {{0, 0, 1}, OpOfCall{1, 0, 0}}, RunStatus::wrong) ==
-        "1 calls, 1 lanes");
+        "1 calls, 1 strands");
 }
 
 TEST_CASE("a closing handshake that is relaxed") {
   TestProgram t = exchange();
   t.program.ranks[0].ops[5].relaxed = true;
   CHECK(holds_of(t.program, {{0, 3, 0}, OpOfCall{1, 6, 0}}, RunStatus::wrong) ==
-        "access put ch[1].output[0] <- input[0] (rank 0, tb 0)\n1 calls, 1 lanes");
+        "access put ch[1].output[0] <- input[0] (rank 0, tb 0)\n1 calls, 1 strands");
 }
 
 TEST_CASE("no sync between a put and its signal") {
   TestProgram t = exchange();
   erase(t.program, 0, 4);
   CHECK(holds_of(t.program, {{0, 3, 0}, OpOfCall{1, 6, 0}}, RunStatus::wrong) ==
-        "access put ch[1].output[0] <- input[0] (rank 0, tb 0)\n1 calls, 2 lanes");
+        "access put ch[1].output[0] <- input[0] (rank 0, tb 0)\n1 calls, 2 strands");
 }
 
 TEST_CASE("no flush: the caller changes what a port has not read") {
@@ -72,13 +72,13 @@ TEST_CASE("no flush: the caller changes what a port has not read") {
   erase(t.program, 0, 6);
   erase(t.program, 1, 5);
   CHECK(holds_of(t.program, {{0, 3, 0}, std::nullopt}, RunStatus::wrong) ==
-        "proxy put ch[1].output[0] <- input[0] (rank 0, tb 0)\n2 calls, 1 lanes");
+        "proxy put ch[1].output[0] <- input[0] (rank 0, tb 0)\n2 calls, 1 strands");
 }
 
 TEST_CASE("a hang needs no hold") {
   TestProgram t = exchange();
   erase(t.program, 0, 5);
-  CHECK(holds_of(t.program, {{1, 5, 0}, std::nullopt}, RunStatus::hung) == "1 calls, 1 lanes");
+  CHECK(holds_of(t.program, {{1, 5, 0}, std::nullopt}, RunStatus::hung) == "1 calls, 1 strands");
 }
 
 TEST_CASE("packets in one copy of their slots: a rank that is ahead overwrites them") {
@@ -86,7 +86,7 @@ TEST_CASE("packets in one copy of their slots: a rank that is ahead overwrites t
   const std::string found = holds_of(t.program, {{0, 1, 0}, OpOfCall{1, 0, 1}}, RunStatus::hung);
   CHECK(found ==
         "op reduce_packets output[0] <- input[0], inbox[0] complete (rank 0, tb 0)\n"
-        "2 calls, 1 lanes");
+        "2 calls, 1 strands");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ std::string schedule_text(const RunOptions& options) {
   if (!options.schedule.empty()) return fmt::format("schedule '{}'", options.schedule);
   const std::string text = fmt::format("schedule seed {}", options.schedule_seed());
   const auto adversary = options.adversary();
-  return adversary ? fmt::format("{}, adversarial, {} lanes", text, adversary->lanes) : text;
+  return adversary ? fmt::format("{}, adversarial, {} strands", text, adversary->strands) : text;
 }
 
 void print_simulator_heading(const RunOptions& options, const Program& program, bool in_place,
@@ -200,7 +200,7 @@ void add_schedule_options(CommandLine& line, CLI::App& app, RunOptions& options)
                                              "runs until it must wait (default: 0)")
                                   ->type_name("S"));
   app.add_flag("--adversarial", options.adversarial,
-               "split blocks into lanes that meet only where the plan makes them, and delay "
+               "split blocks into strands that meet only where the plan makes them, and delay "
                "accesses as long as the memory model allows, both at random (default seed: 1)");
   CLI::Option* schedule =
       app.add_option(

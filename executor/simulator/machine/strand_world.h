@@ -1,5 +1,5 @@
-// What the lanes and proxies of an adversarial run share: which of them knows of what, and what is
-// late.
+// What the strands and proxies of an adversarial run share: which of them knows of what, and what
+// is late.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace mscclc {
 
 /// A place where several processes meet: what each has brought, and what all went away with.
-struct LaneMeeting {
+struct StrandMeeting {
   uint32_t arrived = 0;
   uint64_t generation = 0;
   Clock joining, joined;
@@ -40,20 +40,20 @@ struct RankClocks {
   std::vector<ChannelClocks> ends;
   std::vector<ChannelClocks*> channels;  ///< as in SimRank
   std::vector<Clock> semaphores, flags;
-  std::vector<LaneMeeting> barriers, blocks;  ///< blocks: where the lanes of each meet
-  std::vector<uint32_t> processes;            ///< its lanes, and the other side of its flags
+  std::vector<StrandMeeting> barriers, blocks;  ///< blocks: where the strands of each meet
+  std::vector<uint32_t> processes;              ///< its strands, and the other side of its flags
 };
 
 /// Ranks are those of the world, calls those of the rank, whatever plans they are of.
-struct LaneWorld {
-  LaneWorld(Scheduler& scheduler, const Adversary& adversary)
+struct StrandWorld {
+  StrandWorld(Scheduler& scheduler, const Adversary& adversary)
       : scheduler(scheduler), adversary(adversary) {}
 
   /// The order of the first hold that fits, to linger by; 0: there is none.
-  uint64_t hold(Hold::What what, uint32_t rank, uint32_t op, uint32_t lane, uint64_t call) const;
+  uint64_t hold(Hold::What what, uint32_t rank, uint32_t op, uint32_t strand, uint64_t call) const;
   /// Lingers if a hold says so. REQUIRES: on a fiber.
-  void linger(Hold::What what, uint32_t rank, uint32_t op, uint32_t lane, uint64_t call) {
-    const uint64_t order = hold(what, rank, op, lane, call);
+  void linger(Hold::What what, uint32_t rank, uint32_t op, uint32_t strand, uint64_t call) {
+    const uint64_t order = hold(what, rank, op, strand, call);
     if (order > 0) scheduler.linger(order);
   }
   /// Lingers while accesses of these processes are held: their kernel has not ended. REQUIRES: on a

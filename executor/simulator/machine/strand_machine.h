@@ -1,30 +1,30 @@
-// The machine of the simulator in adversarial mode: one lane of a thread block, which does its part
-// of every op as some of the threads of a GPU block would, and perhaps later than its fiber comes
-// by.
+// The machine of the simulator in adversarial mode: one strand of a thread block, which does its
+// part of every op as some of the threads of a GPU block would, and perhaps later than its fiber
+// comes by.
 //
-// The lane of a piece is that of its 16 bytes (or packet unit, or line) counted from the beginning
-// of the stretch, as in executor/cuda/device/block.cuh. Which thread serves a signal or wait is not
-// promised (interpreter/machine.h): here the first lane waits, and either the first one too or the
-// last one, depending on their number, signals, releases and has to do with ports. adversary.h says
-// what for.
+// The strand of a piece is that of its 16 bytes (or packet unit, or line) counted from the
+// beginning of the stretch, as in executor/cuda/device/block.cuh. Which thread serves a signal or
+// wait is not promised (interpreter/machine.h): here the first strand waits, and either the first
+// one too or the last one, depending on their number, signals, releases and has to do with ports.
+// adversary.h says what for.
 #pragma once
 
 #include <utility>
 #include <vector>
 
-#include "executor/simulator/machine/lane_world.h"
 #include "executor/simulator/machine/machine.h"
+#include "executor/simulator/machine/strand_world.h"
 
 namespace mscclc {
 
-class LaneMachine : public SimMachine {
+class StrandMachine : public SimMachine {
  public:
-  struct LaneId {
+  struct StrandId {
     uint32_t plan, world_rank;  ///< which plan's block it is, and on which rank of the world
-    uint32_t block, lane, process;
+    uint32_t block, strand, process;
   };
-  LaneMachine(const SimMachine& machine, LaneWorld& world, const LaneId& lane)
-      : SimMachine(machine), world_(&world), lane_(lane) {}
+  StrandMachine(const SimMachine& machine, StrandWorld& world, const StrandId& strand)
+      : SimMachine(machine), world_(&world), strand_(strand) {}
 
   /// Begins call `call` of the run, call `number` of the plan's memory.
   void begin(uint64_t call, uint64_t number);
@@ -37,8 +37,8 @@ class LaneMachine : public SimMachine {
   template <PacketFormat F, class Fn>
   void for_each_piece(const device::FrameStretch& s, Fn fn) {
     constexpr uint32_t kStep = F == PacketFormat::none ? 16 : 1;
-    const uint64_t stride = uint64_t{kStep} * lanes();
-    for (uint64_t at = uint64_t{kStep} * lane_.lane; at < s.count; at += stride) {
+    const uint64_t stride = uint64_t{kStep} * strands();
+    for (uint64_t at = uint64_t{kStep} * strand_.strand; at < s.count; at += stride) {
       const uint64_t left = s.count - at;
       const uint32_t n = left < kStep ? static_cast<uint32_t>(left) : kStep;
       fn(device::piece_of<F>(s, s.skip + at, n));
@@ -46,17 +46,17 @@ class LaneMachine : public SimMachine {
     }
   }
   void apply_rows(const device::Frame& frame, const device::DeviceOp& op) {
-    apply_some_rows(frame, op, lane_.lane, lanes(), [this] { pause(); });
+    apply_some_rows(frame, op, strand_.strand, strands(), [this] { pause(); });
   }
   void apply_sums(const device::Frame& frame, const device::DeviceOp& op) {
     with_any_format(op.format, [&](auto tag) {
       constexpr PacketFormat kFormat = decltype(tag)::kFormat;
-      apply_some_sums<kFormat>(*this, frame, op, lane_.lane, lanes(), [this] { pause(); });
+      apply_some_sums<kFormat>(*this, frame, op, strand_.strand, strands(), [this] { pause(); });
     });
   }
   template <class Fn>
   void for_each_target(uint32_t n, Fn fn) {
-    for (uint32_t i = 0; i < n; ++i) fn(i);  // a lane does those that are its own
+    for (uint32_t i = 0; i < n; ++i) fn(i);  // a strand does those that are its own
   }
 
   void store(uint8_t* to, const device::Piece& piece, const Tile& tile) {
@@ -98,9 +98,9 @@ class LaneMachine : public SimMachine {
   };
   static constexpr uint64_t kNow = ~uint64_t{0};
 
-  uint32_t lanes() const { return world_->adversary.lanes; }
-  RankClocks& clocks() { return world_->plans[lane_.plan][rank_id_]; }
-  Clock& clock() { return world_->clocks[lane_.process]; }
+  uint32_t strands() const { return world_->adversary.strands; }
+  RankClocks& clocks() { return world_->plans[strand_.plan][rank_id_]; }
+  Clock& clock() { return world_->clocks[strand_.process]; }
   void pause() {
     if (!performs_) breathe();
   }
@@ -117,13 +117,13 @@ class LaneMachine : public SimMachine {
                       std::vector<Touch>& touches);
   void write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool packets = false,
              bool empties = false);
-  void arrive(LaneMeeting& meeting, uint64_t members, const Waiting& reason);
-  bool waits() const { return lane_.lane == 0; }
-  bool speaks() const { return lane_.lane == (lanes() % 2 == 0 ? lanes() - 1 : 0); }
+  void arrive(StrandMeeting& meeting, uint64_t members, const Waiting& reason);
+  bool waits() const { return strand_.strand == 0; }
+  bool speaks() const { return strand_.strand == (strands() % 2 == 0 ? strands() - 1 : 0); }
   void note_posted(uint32_t channel, bool relaxed);
 
-  LaneWorld* world_;
-  LaneId lane_;
+  StrandWorld* world_;
+  StrandId strand_;
   uint64_t run_call_ = 0;
   bool performs_ = false;  ///< does a late access: nothing may make it wait
   bool captures_ = false;  ///< keeps what the op writes instead of writing it
@@ -133,11 +133,11 @@ class LaneMachine : public SimMachine {
 };
 
 /// The proxy of a port channel in adversarial mode: a process of its own, whose writes may be late.
-class LaneProxy {
+class ClockedProxy {
  public:
   /// `rank`: of the world.
-  LaneProxy(LaneWorld& world, SimChannelEnd& own, ChannelClocks& clocks, uint32_t rank,
-            uint32_t process)
+  ClockedProxy(StrandWorld& world, SimChannelEnd& own, ChannelClocks& clocks, uint32_t rank,
+               uint32_t process)
       : world_(world), own_(own), clocks_(clocks), rank_(rank), process_(process) {}
   /// Says where its signals go.
   void connect(SimChannelEnd& end, ChannelClocks& clocks) {
@@ -152,13 +152,13 @@ class LaneProxy {
   void put(const PortRequest& request, uint64_t call);
   void write(const PortRequest& request, uint64_t call, uint32_t count);
 
-  LaneWorld& world_;
+  StrandWorld& world_;
   SimChannelEnd& own_;
   ChannelClocks& clocks_;
   SimChannelEnd* partner_ = nullptr;
   ChannelClocks* partner_clocks_ = nullptr;
   const uint32_t rank_, process_;
-  // Of the put at hand; see LaneMachine::access_.
+  // Of the put at hand; see StrandMachine::access_.
   Clock before_;
   std::vector<uint8_t> bytes_;
 };

@@ -1,4 +1,4 @@
-#include "executor/simulator/machine/lane_machine.h"
+#include "executor/simulator/machine/strand_machine.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,13 +23,13 @@ bool posts(const Frame& f, const DeviceOp& op) {
 
 }  // namespace
 
-void LaneMachine::begin(uint64_t call, uint64_t number) {
+void StrandMachine::begin(uint64_t call, uint64_t number) {
   run_call_ = call;
   begin_call(number);
-  clock().join(world_->done[lane_.world_rank]);
+  clock().join(world_->done[strand_.world_rank]);
 }
 
-void LaneMachine::run(const Frame& frame, const DeviceOp* op, uint32_t count) {
+void StrandMachine::run(const Frame& frame, const DeviceOp* op, uint32_t count) {
   for (const DeviceOp* end = op + count; op < end;) {
     if (op->kind != device::StepKind::pipeline) {
       step(frame, *op++);
@@ -43,14 +43,14 @@ void LaneMachine::run(const Frame& frame, const DeviceOp* op, uint32_t count) {
   }
 }
 
-void LaneMachine::step(const Frame& frame, const DeviceOp& op) {
+void StrandMachine::step(const Frame& frame, const DeviceOp& op) {
   op_ = &op;
-  world_->linger(Hold::What::op, lane_.world_rank, op.source, lane_.lane, run_call_);
+  world_->linger(Hold::What::op, strand_.world_rank, op.source, strand_.strand, run_call_);
   if (scheduler_.shuffles()) scheduler_.yield();
   access_ = {};
-  access_.process = lane_.process;
+  access_.process = strand_.process;
   access_.before = clock();
-  access_.count = clock().tick(lane_.process);
+  access_.count = clock().tick(strand_.process);
   if (!moves_data(op.kind)) return device::run_op(*this, frame, op);
   add_touches(frame, op, access_.touches);
   access_.hold = how_late(op);
@@ -66,18 +66,18 @@ void LaneMachine::step(const Frame& frame, const DeviceOp& op) {
 }
 
 /// When the op's accesses are to be done.
-uint64_t LaneMachine::how_late(const DeviceOp& op) {
+uint64_t StrandMachine::how_late(const DeviceOp& op) {
   const uint64_t order =
-      world_->hold(Hold::What::access, lane_.world_rank, op.source, lane_.lane, run_call_);
+      world_->hold(Hold::What::access, strand_.world_rank, op.source, strand_.strand, run_call_);
   if (order > 0) return order;
   if (!scheduler_.shuffles() || scheduler_.dice().below(2) == 0) return kNow;
-  return world_->memory.pending(lane_.process) < kMaxLate ? LateAccess::kFree : kNow;
+  return world_->memory.pending(strand_.process) < kMaxLate ? LateAccess::kFree : kNow;
 }
 
-// All the op reads and writes is late, and the lane goes on.
-void LaneMachine::defer(const Frame& frame, const DeviceOp& op) {
+// All the op reads and writes is late, and the strand goes on.
+void StrandMachine::defer(const Frame& frame, const DeviceOp& op) {
   LateAccess access = std::exchange(access_, {});
-  LaneMachine later = *this;
+  StrandMachine later = *this;
   later.performs_ = true;
   access.perform = [later, frame, &op]() mutable { device::run_op(later, frame, op); };
   world_->memory.add(std::move(access));
@@ -86,7 +86,7 @@ void LaneMachine::defer(const Frame& frame, const DeviceOp& op) {
 // An op that polls waits for its packets now; what it writes is late. Nothing orders its packets,
 // what it writes plain, and what it empties (ir/ops/parts.h): held, the packets go first, and may
 // be answered before the rest goes.
-void LaneMachine::run_capturing(const Frame& frame, const DeviceOp& op) {
+void StrandMachine::run_capturing(const Frame& frame, const DeviceOp& op) {
   world_->memory.settle(access_.before, access_.touches);
   captures_ = true;
   device::run_op(*this, frame, op);
@@ -98,7 +98,7 @@ void LaneMachine::run_capturing(const Frame& frame, const DeviceOp& op) {
 }
 
 // What the op has captured: packets, plain data, or slots that it empties.
-void LaneMachine::write_later(LateAccess access, bool packets, bool empties) {
+void StrandMachine::write_later(LateAccess access, bool packets, bool empties) {
   const auto differs = [=](const auto& what) {
     return what.packets != packets || what.empties != empties;
   };
@@ -115,8 +115,8 @@ void LaneMachine::write_later(LateAccess access, bool packets, bool empties) {
 }
 
 template <PacketFormat F>
-void LaneMachine::add_touches_as(const Frame& frame, const DeviceOp& op,
-                                 std::vector<Touch>& touches) {
+void StrandMachine::add_touches_as(const Frame& frame, const DeviceOp& op,
+                                   std::vector<Touch>& touches) {
   constexpr bool kPlain = F == PacketFormat::none;
   constexpr uint32_t kData = kPlain ? 1 : device::Format<F>::kData;
   constexpr uint32_t kWire = kPlain ? 1 : device::Format<F>::kWire;
@@ -147,7 +147,7 @@ void LaneMachine::add_touches_as(const Frame& frame, const DeviceOp& op,
 }
 
 /// Bytes of rows that a step computes, which counts those of T, as bytes of an operand's type.
-uint64_t LaneMachine::as_stored(const DeviceOp& op, uint32_t k, uint64_t bytes) const {
+uint64_t StrandMachine::as_stored(const DeviceOp& op, uint32_t k, uint64_t bytes) const {
   if (op.kind != device::StepKind::apply) return bytes;
   const Op& of = program_.ranks[rank_id_].ops[op.source];
   if (!info(of.kind).has(kApplies)) return bytes;  // a sum, which is of T
@@ -156,7 +156,8 @@ uint64_t LaneMachine::as_stored(const DeviceOp& op, uint32_t k, uint64_t bytes) 
   return bytes / program_.granule(call_.dtype) * row;
 }
 
-void LaneMachine::add_touches(const Frame& frame, const DeviceOp& op, std::vector<Touch>& touches) {
+void StrandMachine::add_touches(const Frame& frame, const DeviceOp& op,
+                                std::vector<Touch>& touches) {
   if (op.format == PacketFormat::none) {
     return add_touches_as<PacketFormat::none>(frame, op, touches);
   }
@@ -164,8 +165,8 @@ void LaneMachine::add_touches(const Frame& frame, const DeviceOp& op, std::vecto
       op.format, [&](auto tag) { add_touches_as<decltype(tag)::kFormat>(frame, op, touches); });
 }
 
-void LaneMachine::write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool packets,
-                        bool empties) {
+void StrandMachine::write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool packets,
+                          bool empties) {
   if (captures_) {
     captured_.push_back({to, {from, from + bytes}, packets, empties});
   } else {
@@ -173,21 +174,21 @@ void LaneMachine::write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool p
   }
 }
 
-void LaneMachine::empty_packets(uint8_t* units, uint32_t bytes) {
+void StrandMachine::empty_packets(uint8_t* units, uint32_t bytes) {
   const std::vector<uint64_t> empty(bytes / sizeof stamp_.sentinel, stamp_.sentinel);
   write(units, reinterpret_cast<const uint8_t*>(empty.data()), bytes, true, true);
 }
 
-void LaneMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
+void StrandMachine::copy(uint8_t* to, const uint8_t* from, uint64_t bytes) {
   constexpr uint64_t kStep = 16;
-  for (uint64_t at = kStep * lane_.lane; at < bytes; at += kStep * lanes()) {
+  for (uint64_t at = kStep * strand_.strand; at < bytes; at += kStep * strands()) {
     write(to + at, from + at, static_cast<uint32_t>(std::min(kStep, bytes - at)));
     pause();
   }
 }
 
 /// Returns once all have come, knowing what they know.
-void LaneMachine::arrive(LaneMeeting& meeting, uint64_t members, const Waiting& reason) {
+void StrandMachine::arrive(StrandMeeting& meeting, uint64_t members, const Waiting& reason) {
   meeting.joining.join(clock());
   if (++meeting.arrived == members) {
     meeting.arrived = 0;
@@ -199,28 +200,29 @@ void LaneMachine::arrive(LaneMeeting& meeting, uint64_t members, const Waiting& 
   clock().join(meeting.joined);
 }
 
-void LaneMachine::sync() {
-  arrive(clocks().blocks[lane_.block], lanes(), {Waiting::For::threads, lane_.block, nullptr, 0});
+void StrandMachine::sync() {
+  arrive(clocks().blocks[strand_.block], strands(),
+         {Waiting::For::threads, strand_.block, nullptr, 0});
 }
 
-void LaneMachine::meet(uint32_t barrier) {
+void StrandMachine::meet(uint32_t barrier) {
   sync();
-  if (lane_.lane == 0) {
+  if (strand_.strand == 0) {
     arrive(clocks().barriers[barrier], barriers_[barrier].blocks.size(),
            {Waiting::For::barrier, barrier, nullptr, 0});
   }
   sync();
 }
 
-void LaneMachine::signal(uint32_t channel, bool relaxed) {
+void StrandMachine::signal(uint32_t channel, bool relaxed) {
   if (!speaks()) return;
   SimMachine::signal(channel, relaxed);
   const Channel& end = program_.ranks[rank_id_].channels[channel];
   if (end.kind == ChannelKind::port) return note_posted(channel, relaxed);
-  world_->plans[lane_.plan][end.peer].channels[end.partner]->arrive(relaxed ? nullptr : &clock());
+  world_->plans[strand_.plan][end.peer].channels[end.partner]->arrive(relaxed ? nullptr : &clock());
 }
 
-void LaneMachine::wait(uint32_t channel, bool relaxed) {
+void StrandMachine::wait(uint32_t channel, bool relaxed) {
   if (!waits()) return;
   SimMachine::wait(channel, relaxed);
   std::deque<Clock>& arrived = clocks().channels[channel]->arrived;
@@ -228,54 +230,54 @@ void LaneMachine::wait(uint32_t channel, bool relaxed) {
   arrived.pop_front();
 }
 
-void LaneMachine::flush(uint32_t channel) {
+void StrandMachine::flush(uint32_t channel) {
   if (speaks()) SimMachine::flush(channel);
 }
 
-void LaneMachine::release(uint32_t semaphore) {
+void StrandMachine::release(uint32_t semaphore) {
   if (!speaks()) return;
   SimMachine::release(semaphore);
   clocks().semaphores[semaphore].join(clock());
 }
 
-void LaneMachine::acquire(uint32_t semaphore) {
+void StrandMachine::acquire(uint32_t semaphore) {
   if (!waits()) return;
   SimMachine::acquire(semaphore);
   clock().join(clocks().semaphores[semaphore]);
 }
 
-void LaneMachine::await_flag(uint32_t flag) {
+void StrandMachine::await_flag(uint32_t flag) {
   if (!waits()) return;
   SimMachine::await_flag(flag);
   clock().join(clocks().flags[flag]);
 }
 
-void LaneMachine::notify_flag(uint32_t flag) {
+void StrandMachine::notify_flag(uint32_t flag) {
   if (!speaks()) return;
   SimMachine::notify_flag(flag);
   clocks().flags[flag].join(clock());
 }
 
 // No other fiber has run since the entry was queued.
-void LaneMachine::note_posted(uint32_t channel, bool relaxed) {
+void StrandMachine::note_posted(uint32_t channel, bool relaxed) {
   const uint64_t entry = rank_.channels[channel]->posted - 1;
   clocks().channels[channel]->posted[entry % SimChannelEnd::kQueue] = {clock(), relaxed, run_call_};
 }
 
-void LaneMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
+void StrandMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
   if (!speaks() || bytes == 0) return;
   SimMachine::post_put(channel, to, from, bytes);
   note_posted(channel, false);
 }
 
-void LaneProxy::signal(const ChannelClocks::Posted& posted) {
+void ClockedProxy::signal(const ChannelClocks::Posted& posted) {
   ++partner_->arrived;
   partner_clocks_->arrive(posted.relaxed ? nullptr : &world_.clocks[process_]);
 }
 
 // What a network writes may arrive after the source has been read, but whole lines at a time, and
 // before a later signal of the channel.
-void LaneProxy::put(const PortRequest& request, uint64_t call) {
+void ClockedProxy::put(const PortRequest& request, uint64_t call) {
   Clock& clock = world_.clocks[process_];
   before_ = clock;
   const uint32_t count = clock.tick(process_);
@@ -293,7 +295,7 @@ void LaneProxy::put(const PortRequest& request, uint64_t call) {
   write(request, call, count);
 }
 
-void LaneProxy::write(const PortRequest& request, uint64_t call, uint32_t count) {
+void ClockedProxy::write(const PortRequest& request, uint64_t call, uint32_t count) {
   LateAccess access;
   access.process = process_;
   access.count = count;
@@ -314,7 +316,7 @@ void LaneProxy::write(const PortRequest& request, uint64_t call, uint32_t count)
   }
 }
 
-void LaneProxy::serve() {
+void ClockedProxy::serve() {
   for (;;) {
     Scheduler& scheduler = world_.scheduler;
     scheduler.wait({Wait::Test::above64, &own_.posted, own_.done});
