@@ -36,40 +36,40 @@ bool is_inside(const Area& inner, const Area& outer) {
          inner.bottom() <= outer.bottom();
 }
 
-/// Boxes lie in their lanes and do not overlap; lanes are in order and do not, either.
+/// Boxes lie in their bands and do not overlap; bands are in order and do not, either.
 void check_places(const Picture& picture) {
   double right = 0;
   uint32_t last = 0;
-  for (const Lane& lane : picture.lanes) {
-    if (!lane.is_used) continue;
-    CHECK(lane.at.x >= right);
-    right = lane.at.x + lane.at.w;
-    if (lane.others) continue;
-    CHECK(lane.rank >= last);
-    last = lane.rank;
+  for (const RankBand& band : picture.bands) {
+    if (!band.is_used) continue;
+    CHECK(band.at.x >= right);
+    right = band.at.x + band.at.w;
+    if (band.others) continue;
+    CHECK(band.rank >= last);
+    last = band.rank;
   }
   CHECK(right <= picture.width);
   for (size_t b = 0; b < picture.boxes.size(); ++b) {
     const Box& box = picture.boxes[b];
-    CHECK(is_inside(box.at, picture.lanes[box.lane].at));
+    CHECK(is_inside(box.at, picture.bands[box.band].at));
     if (b == 0) continue;
     const Box& before = picture.boxes[b - 1];
-    if (before.lane == box.lane && before.column == box.column) {
+    if (before.band == box.band && before.column == box.column) {
       CHECK(before.at.bottom() < box.at.y);
     }
   }
 }
 
-/// Arrows go from their source's lane to their target's, downward, and begin and end at boxes.
+/// Arrows go from their source's band to their target's, downward, and begin and end at boxes.
 void check_arrows(const Picture& picture) {
   for (const Arrow& arrow : picture.arrows) {
     if (arrow.kind == ArrowKind::data) CHECK(!arrow.label.empty());
     if (arrow.from != kNowhere) {
-      CHECK(picture.boxes[arrow.from].lane == arrow.from_lane);
+      CHECK(picture.boxes[arrow.from].band == arrow.from_band);
     } else {
-      CHECK(arrow.from_lane < picture.lanes.size());
+      CHECK(arrow.from_band < picture.bands.size());
     }
-    if (arrow.to != kNowhere) CHECK(picture.boxes[arrow.to].lane == arrow.to_lane);
+    if (arrow.to != kNowhere) CHECK(picture.boxes[arrow.to].band == arrow.to_band);
     if (arrow.kind == ArrowKind::meeting || arrow.bus != kNowhere) continue;
     REQUIRE(arrow.points.size() >= 2);
     CHECK(arrow.points.front().y <= arrow.points.back().y);
@@ -83,7 +83,7 @@ void check_arrows(const Picture& picture) {
 /// Something moves in every program, so that data goes from rank to rank.
 bool shows_data(const Picture& picture) {
   return std::ranges::any_of(picture.arrows, [](const Arrow& arrow) {
-    return arrow.kind == ArrowKind::data && arrow.from_lane != arrow.to_lane;
+    return arrow.kind == ArrowKind::data && arrow.from_band != arrow.to_band;
   });
 }
 
@@ -123,8 +123,8 @@ TEST_CASE("pictures: Graphviz gets the double tree with ranks in order") {
   REQUIRE(picture);
   const std::string dot = dot_of(*picture);
   size_t at = 0;
-  for (const Lane& lane : picture->lanes) {
-    const size_t found = dot.find("label=\"" + lane.title + "\"");
+  for (const RankBand& band : picture->bands) {
+    const size_t found = dot.find("label=\"" + band.title + "\"");
     REQUIRE(found != std::string::npos);
     CHECK(found > at);
     at = found;

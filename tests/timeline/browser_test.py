@@ -69,11 +69,11 @@ def check_page(page, views):
                   said.startswith("wait rank ") and ".mscl:" in said and
                   (" for a signal of rank " in said) == waited)
     fine &= check("beside a measured time stands the predicted one", ("predicted: " in said) == (views == 2))
-    # Folded ranks have narrow lanes; a click on a rank's name gives it wide ones.
-    lane = page.value("lanesAt[0].lane")
+    # Folded ranks have narrow tracks; a click on a rank's name gives it wide ones.
+    track = page.value("tracksAt[0].track")
     box = page.value("(() => { const b = canvas.getBoundingClientRect(); return [b.left, b.top]; })()")
     page.click(box[0] + 30, box[1] + page.value("kHead + 8"))
-    fine &= check("a click on a rank unfolds it", page.value("open[0]") and page.value("lanesAt[0].lane") > lane)
+    fine &= check("a click on a rank unfolds it", page.value("open[0]") and page.value("tracksAt[0].track") > track)
     # Zoom: the wheel with ctrl.
     before = page.value("views[0].to - views[0].from")
     page.mouse("mouseWheel", x, y, deltaX=0, deltaY=-400, modifiers=2)

@@ -55,9 +55,9 @@ class Builder {
 
   Result<Picture> run(const std::vector<Flow>& flows) {
     box_of_.assign(steps_.steps.size(), kNowhere);
-    const bool others = choice_.lanes.size() < program_.ranks.size();
+    const bool others = choice_.bands.size() < program_.ranks.size();
     if (others) add_others();
-    for (uint32_t l = 0; l < choice_.lanes.size(); ++l) add_lane(choice_.lanes[l]);
+    for (uint32_t l = 0; l < choice_.bands.size(); ++l) add_band(choice_.bands[l]);
     if (others) add_others();
     add_payload_of_others();
     if (auto wrong = what_is_wrong()) return *std::move(wrong);
@@ -83,34 +83,35 @@ class Builder {
                  "chunks are called as in 'input[0]'"};
   }
 
-  /// The lane of all ranks that are not drawn.
+  /// The band of all ranks that are not drawn.
   void add_others() {
-    Lane lane;
-    lane.rank = kNowhere;
-    lane.others = true;
-    lane.is_used = false;
-    lane.title = choice_.names.turn == Turn::none ? "other ranks" : "the others";
-    out_.lanes.push_back(lane);
+    RankBand band;
+    band.rank = kNowhere;
+    band.others = true;
+    band.is_used = false;
+    band.title = choice_.names.turn == RankTurn::none ? "other ranks" : "the others";
+    out_.bands.push_back(band);
   }
 
-  void add_lane(const ChosenRank& chosen) {
-    const uint32_t l = static_cast<uint32_t>(out_.lanes.size());
-    Lane lane;
-    lane.rank = chosen.rank;
-    lane.title = fmt::format("rank {}", chosen.rank);
-    if (choice_.names.turn != Turn::none) lane.title = fmt::format("rank r (r = {})", chosen.rank);
-    if (chosen.stands_for.size() > 1 && choice_.lanes.size() > 1) {
-      lane.note = "as ranks " + list_text(std::vector<int64_t>(chosen.stands_for.begin(),
+  void add_band(const ChosenRank& chosen) {
+    const uint32_t l = static_cast<uint32_t>(out_.bands.size());
+    RankBand band;
+    band.rank = chosen.rank;
+    band.title = fmt::format("rank {}", chosen.rank);
+    if (choice_.names.turn != RankTurn::none)
+      band.title = fmt::format("rank r (r = {})", chosen.rank);
+    if (chosen.stands_for.size() > 1 && choice_.bands.size() > 1) {
+      band.note = "as ranks " + list_text(std::vector<int64_t>(chosen.stands_for.begin(),
                                                                chosen.stands_for.end()));
     }
     std::vector<Folded> columns = chosen.columns;
     for (Folded& column : columns) {
       show_what_touches(column);
-      lane.columns.push_back(
+      band.columns.push_back(
           {blocks_label(program_, steps_, column), blocks_filter(steps_, column), {}});
     }
-    lane_of_[chosen.rank] = l;
-    out_.lanes.push_back(std::move(lane));
+    band_of_[chosen.rank] = l;
+    out_.bands.push_back(std::move(band));
     for (uint32_t c = 0; c < columns.size(); ++c) add_column(l, c, columns[c]);
   }
 
@@ -188,7 +189,7 @@ class Builder {
   /// What ranks that are not drawn send to those that are.
   void add_payload_of_others() {
     for (const Block& block : steps_.blocks) {
-      if (lane_of_.count(block.rank) == 0) add_payload(block);
+      if (band_of_.count(block.rank) == 0) add_payload(block);
     }
   }
 
@@ -212,9 +213,9 @@ class Builder {
   /// A step, each time that it is done.
   void add_box(uint32_t l, uint32_t c, const std::vector<uint32_t>& times) {
     const Step& step = steps_.steps[times[0]];
-    const uint32_t rank = out_.lanes[l].rank;
+    const uint32_t rank = out_.bands[l].rank;
     Box box;
-    box.lane = l;
+    box.band = l;
     box.column = c;
     box.level = step.level;
     box.loop = step.loop;
@@ -257,7 +258,7 @@ class Builder {
       if (loop != kNone && loop != last) {
         const Loop& pipeline = program_.loops[loop];
         out_.frames.push_back({"pipeline: units of " + size_words(pipeline.unit),
-                               out_.boxes[b].lane,
+                               out_.boxes[b].band,
                                out_.boxes[b].column,
                                b,
                                b,
@@ -304,7 +305,7 @@ class Builder {
 
   /// One end of it is at a rank that is not drawn.
   void add_flow_of_others(const Flow& flow, uint32_t from, uint32_t to) {
-    if (lane_of_.count(flow.from.rank) != 0 && lane_of_.count(flow.to.rank) != 0) return;
+    if (band_of_.count(flow.from.rank) != 0 && band_of_.count(flow.to.rank) != 0) return;
     const bool leaves = from != kNowhere;
     const OpRef at = leaves ? flow.from : flow.to;
     const uint32_t box = leaves ? from : to;
@@ -329,17 +330,17 @@ class Builder {
   void draw_others() {
     for (const auto& [key, others] : others_) {
       const auto& [box, leaves, data] = key;
-      const uint32_t lane = leaves ? static_cast<uint32_t>(out_.lanes.size() - 1) : 0;
-      out_.lanes[lane].is_used = true;
+      const uint32_t band = leaves ? static_cast<uint32_t>(out_.bands.size() - 1) : 0;
+      out_.bands[band].is_used = true;
       Arrow arrow;
       (leaves ? arrow.from : arrow.to) = box;
-      arrow.from_lane = leaves ? out_.boxes[box].lane : lane;
-      arrow.to_lane = leaves ? lane : out_.boxes[box].lane;
+      arrow.from_band = leaves ? out_.boxes[box].band : band;
+      arrow.to_band = leaves ? band : out_.boxes[box].band;
       arrow.port = others.port;
       out_.arrows.push_back(std::move(arrow));
       labels_.push_back({true, {}, -1});
       label(out_.arrows.back(), others.cargo, true);
-      const uint32_t rank = out_.lanes[out_.boxes[box].lane].rank;
+      const uint32_t rank = out_.bands[out_.boxes[box].band].rank;
       std::string& text = out_.arrows.back().label;
       text = choice_.names.several(rank, others.peers) + (text.empty() ? "" : ": ") + text;
     }
@@ -351,8 +352,8 @@ class Builder {
       Arrow arrow;
       arrow.from = from;
       arrow.to = to;
-      arrow.from_lane = out_.boxes[from].lane;
-      arrow.to_lane = out_.boxes[to].lane;
+      arrow.from_band = out_.boxes[from].band;
+      arrow.to_band = out_.boxes[to].band;
       out_.arrows.push_back(std::move(arrow));
       labels_.emplace_back();
     }
@@ -380,16 +381,16 @@ class Builder {
     const uint32_t step = steps_.at(loose.op);
     if (step == kNone || box_of_[step] == kNowhere) return;
     const uint32_t box = box_of_[step];
-    const auto lane = lane_of_.find(loose.peer);
-    if (lane == lane_of_.end()) {
+    const auto band = band_of_.find(loose.peer);
+    if (band == band_of_.end()) {
       if (!shows(box, step)) return;
       return add_to_others(box, loose.written, loose.peer, loose.cargo, false);
     }
-    if (!loose_seen_.insert({box, lane->second, loose.written}).second) return;
+    if (!loose_seen_.insert({box, band->second, loose.written}).second) return;
     Arrow arrow;
     (loose.written ? arrow.from : arrow.to) = box;
-    arrow.from_lane = loose.written ? out_.boxes[box].lane : lane->second;
-    arrow.to_lane = loose.written ? lane->second : out_.boxes[box].lane;
+    arrow.from_band = loose.written ? out_.boxes[box].band : band->second;
+    arrow.to_band = loose.written ? band->second : out_.boxes[box].band;
     out_.arrows.push_back(std::move(arrow));
     labels_.push_back({true, {}, -1});
     label(out_.arrows.back(), loose.cargo, true);
@@ -406,7 +407,7 @@ class Builder {
   void add_strips(uint32_t b) {
     Box& box = out_.boxes[b];
     const Step& step = steps_.steps[step_of_[b]];
-    const uint32_t rank = out_.lanes[box.lane].rank;
+    const uint32_t rank = out_.bands[box.band].rank;
     bool after = false;
     for (const uint32_t i : step.ops) {
       if (i == step.data) {
@@ -492,7 +493,7 @@ class Builder {
   Picture out_;
   std::vector<uint32_t> box_of_;   // of each step
   std::vector<uint32_t> step_of_;  // of each box: the step that is drawn
-  std::map<uint32_t, uint32_t> lane_of_;
+  std::map<uint32_t, uint32_t> band_of_;
   std::map<OpRef, Met> met_;
   std::map<std::pair<uint32_t, uint32_t>, size_t> arrows_;
   std::vector<Label> labels_;  // of each arrow

@@ -22,11 +22,11 @@ class Chooser {
     Choice choice;
     choice.names.ranks = static_cast<uint32_t>(program_.ranks.size());
     if (!options_.ranks.empty()) {
-      choice.lanes = lanes(sorted(options_.ranks), kMaxFoldedColumns);
-    } else if (program_.ranks.size() <= kMaxLanes) {
-      choice.lanes = lanes(every_rank(), kMaxColumns);
+      choice.bands = bands(sorted(options_.ranks), kMaxFoldedColumns);
+    } else if (program_.ranks.size() <= kMaxBands) {
+      choice.bands = bands(every_rank(), kMaxColumns);
     }
-    if (choice.lanes.empty() || (options_.ranks.empty() && columns(choice.lanes) > kMaxColumns)) {
+    if (choice.bands.empty() || (options_.ranks.empty() && columns(choice.bands) > kMaxColumns)) {
       fold_ranks(choice);
     }
     return choice;
@@ -61,21 +61,21 @@ class Chooser {
 
   void fold_ranks(Choice& choice) const {
     const Symmetry symmetry = find_symmetry(program_, steps_);
-    choice.lanes.clear();
+    choice.bands.clear();
     std::vector<uint32_t> firsts;
     for (const auto& ranks : symmetry.classes) firsts.push_back(ranks.front());
     firsts.resize(std::min(firsts.size(), kMaxClasses));
-    choice.lanes = lanes(firsts, kMaxFoldedColumns);
-    while (choice.lanes.size() > 1 && columns(choice.lanes) > kMaxFoldedColumns) {
-      choice.lanes.pop_back();
+    choice.bands = bands(firsts, kMaxFoldedColumns);
+    while (choice.bands.size() > 1 && columns(choice.bands) > kMaxFoldedColumns) {
+      choice.bands.pop_back();
     }
-    for (size_t i = 0; i < choice.lanes.size(); ++i) {
-      choice.lanes[i].stands_for = symmetry.classes[i];
+    for (size_t i = 0; i < choice.bands.size(); ++i) {
+      choice.bands[i].stands_for = symmetry.classes[i];
     }
     if (symmetry.classes.size() == 1) choice.names = symmetry.names;
   }
 
-  std::vector<ChosenRank> lanes(const std::vector<uint32_t>& ranks, size_t most) const {
+  std::vector<ChosenRank> bands(const std::vector<uint32_t>& ranks, size_t most) const {
     for (const bool same_peers : {true, false}) {
       std::vector<ChosenRank> chosen;
       for (const uint32_t rank : ranks) chosen.push_back({rank, fold(rank, same_peers), {}});
@@ -84,9 +84,9 @@ class Chooser {
     return {};
   }
 
-  static size_t columns(const std::vector<ChosenRank>& lanes) {
+  static size_t columns(const std::vector<ChosenRank>& bands) {
     size_t count = 0;
-    for (const ChosenRank& lane : lanes) count += std::max<size_t>(lane.columns.size(), 1);
+    for (const ChosenRank& band : bands) count += std::max<size_t>(band.columns.size(), 1);
     return count;
   }
 

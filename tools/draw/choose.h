@@ -1,4 +1,4 @@
-// Which ranks get a lane, and which blocks share a column, so that a picture fits a screen.
+// Which ranks get a band, and which blocks share a column, so that a picture fits a screen.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct ChosenRank {
 };
 
 struct Choice {
-  std::vector<ChosenRank> lanes;
+  std::vector<ChosenRank> bands;
   PeerNames names;
 };
 
@@ -33,7 +33,7 @@ inline constexpr size_t kMaxColumns = 16;
 /// The same where ranks are folded: the others take room at both sides.
 inline constexpr size_t kMaxFoldedColumns = 13;
 /// More ranks are folded.
-inline constexpr size_t kMaxLanes = 8;
+inline constexpr size_t kMaxBands = 8;
 
 /// Fails if the options name what is not there.
 Result<Choice> choose(const Program& program, const Steps& steps, const DrawOptions& options);

@@ -33,7 +33,7 @@ class DotWriter {
     out_ += "  layout=nop; outputorder=nodesfirst; label=" + quoted_text(picture_.title) + ";\n";
     out_ += "  node [shape=box, fontname=monospace, fontsize=9, style=filled];\n";
     out_ += "  edge [fontname=monospace, fontsize=8];\n";
-    for (size_t l = 0; l < picture_.lanes.size(); ++l) write_lane(l);
+    for (size_t l = 0; l < picture_.bands.size(); ++l) write_band(l);
     for (size_t b = 0; b < picture_.boxes.size(); ++b) write_box(b);
     write_order();
     for (const Arrow& arrow : picture_.arrows) write_arrow(arrow);
@@ -47,12 +47,12 @@ class DotWriter {
                        at.middle(), picture_.height - at.y - at.h / 2, at.w / kInch, at.h / kInch);
   }
 
-  void write_lane(size_t l) {
-    const Lane& lane = picture_.lanes[l];
-    if (!lane.is_used) return;
+  void write_band(size_t l) {
+    const RankBand& band = picture_.bands[l];
+    if (!band.is_used) return;
     out_ += fmt::format(
         "  lane{} [label={}, labelloc=t, fillcolor=\"#f8fafc\", color=\"#d5dbe3\", {}];\n", l,
-        quoted_text(lane.title), place(lane.at));
+        quoted_text(band.title), place(band.at));
   }
 
   void write_box(size_t b) {
@@ -74,18 +74,18 @@ class DotWriter {
     for (size_t b = 1; b < picture_.boxes.size(); ++b) {
       const Box& before = picture_.boxes[b - 1];
       const Box& box = picture_.boxes[b];
-      if (before.lane != box.lane || before.column != box.column) continue;
+      if (before.band != box.band || before.column != box.column) continue;
       out_ += fmt::format("  box{} -> box{} [color=\"#cbd5e1\"];\n", b - 1, b);
     }
   }
 
-  static std::string end(uint32_t box, uint32_t lane) {
-    return box == kNowhere ? fmt::format("lane{}", lane) : fmt::format("box{}", box);
+  static std::string end(uint32_t box, uint32_t band) {
+    return box == kNowhere ? fmt::format("lane{}", band) : fmt::format("box{}", box);
   }
 
   void write_arrow(const Arrow& arrow) {
     out_ +=
-        fmt::format("  {} -> {}", end(arrow.from, arrow.from_lane), end(arrow.to, arrow.to_lane));
+        fmt::format("  {} -> {}", end(arrow.from, arrow.from_band), end(arrow.to, arrow.to_band));
     switch (arrow.kind) {
       case ArrowKind::data:
         out_ += fmt::format(" [color=\"{0}\", fontcolor=\"{0}\", label={1}];\n",

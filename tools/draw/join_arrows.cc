@@ -27,11 +27,11 @@ class Groups {
   std::vector<size_t> parent_;
 };
 
-/// Does every box of `from` have an arrow to each of `to` that is in another lane?
+/// Does every box of `from` have an arrow to each of `to` that is in another band?
 bool is_complete(const Picture& picture, const Bus& bus, size_t arrows) {
   size_t pairs = 0;
   for (const uint32_t a : bus.from) {
-    for (const uint32_t b : bus.to) pairs += picture.boxes[a].lane != picture.boxes[b].lane;
+    for (const uint32_t b : bus.to) pairs += picture.boxes[a].band != picture.boxes[b].band;
   }
   return pairs == arrows && std::max(bus.from.size(), bus.to.size()) >= kLeastFan;
 }
@@ -65,7 +65,7 @@ void join_arrows(Picture& picture) {
     return std::tuple(picture.boxes[a.from].row, picture.boxes[a.to].row, a.kind);
   };
   const auto may_join = [&](const Arrow& a) {
-    return a.from != kNowhere && a.to != kNowhere && a.from_lane != a.to_lane &&
+    return a.from != kNowhere && a.to != kNowhere && a.from_band != a.to_band &&
            a.kind != ArrowKind::meeting;
   };
   for (const Arrow& a : picture.arrows) {

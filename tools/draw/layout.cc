@@ -19,17 +19,17 @@ std::string title_of(const Program& program) {
                      ranks == 1 ? "" : "s");
 }
 
-/// What the lanes stand for.
-std::string lanes_fact(const Program& program, const Choice& choice) {
-  if (choice.lanes.size() == program.ranks.size()) return "";
+/// What the bands stand for.
+std::string bands_fact(const Program& program, const Choice& choice) {
+  if (choice.bands.size() == program.ranks.size()) return "";
   std::vector<int64_t> drawn;
-  for (const ChosenRank& lane : choice.lanes) drawn.push_back(lane.rank);
+  for (const ChosenRank& band : choice.bands) drawn.push_back(band.rank);
   std::string text =
       fmt::format("drawn: rank{} {}", drawn.size() == 1 ? "" : "s", list_text(drawn));
-  if (choice.lanes.size() == 1 && choice.lanes[0].stands_for.size() == program.ranks.size()) {
+  if (choice.bands.size() == 1 && choice.bands[0].stands_for.size() == program.ranks.size()) {
     text = fmt::format("all ranks do the same, and rank {} is drawn", drawn[0]);
-    if (choice.names.turn != Turn::none) {
-      const std::string way = traffic(program, choice.names, choice.lanes[0].rank);
+    if (choice.names.turn != RankTurn::none) {
+      const std::string way = traffic(program, choice.names, choice.bands[0].rank);
       if (!way.empty()) text += ": " + way;
     }
   }
@@ -41,7 +41,7 @@ void add_facts(const Program& program, const Choice& choice, const DrawOptions& 
   const auto add = [&](const std::string& fact) {
     if (!fact.empty()) picture.facts.push_back(fact);
   };
-  add(lanes_fact(program, choice));
+  add(bands_fact(program, choice));
   if (!options.proved.empty()) add(options.proved);
   if (!options.chunk.empty()) {
     add("only what touches " + printable_line(beginning(options.chunk, 80)));

@@ -13,7 +13,7 @@
 namespace mscclc::draw {
 
 struct DrawOptions {
-  std::vector<uint32_t> ranks;   ///< those that get a lane; empty: all, or one of each kind
+  std::vector<uint32_t> ranks;   ///< those that get a band; empty: all, or one of each kind
   std::vector<uint32_t> blocks;  ///< thread blocks; empty: all
   std::string chunk;             ///< only ops that touch it: "inbox[2]", "3" of input and output
   std::string proved;            ///< what is proved of the plan, in words; "" if nothing is known

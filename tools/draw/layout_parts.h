@@ -15,7 +15,7 @@ namespace mscclc::draw {
 /// Higher pictures are no picture for a screen.
 inline constexpr double kScreenHeight = 1080;
 
-/// Lanes, boxes, arrows and frames, without places. `once`: what a block repeats is drawn once.
+/// Bands, boxes, arrows and frames, without places. `once`: what a block repeats is drawn once.
 Result<Picture> build_picture(const Program& program, const Steps& steps,
                               const std::vector<Flow>& flows, const Choice& choice,
                               const DrawOptions& options, bool once);

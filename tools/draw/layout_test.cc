@@ -1,4 +1,4 @@
-// What a picture shows and where: lanes, rows, arrows, what is folded, what options pick.
+// What a picture shows and where: bands, rows, arrows, what is folded, what options pick.
 #include "tools/draw/layout.h"
 
 #include <algorithm>
@@ -45,40 +45,40 @@ std::string error_of(const Program& program, const DrawOptions& options) {
 
 }  // namespace
 
-TEST_CASE("draw layout: lanes in order, steps downward, arrows from lane to lane") {
+TEST_CASE("draw layout: bands in order, steps downward, arrows from band to band") {
   const TestProgram t = ring(4);
   const Picture picture = drawn(t.program);
-  REQUIRE(picture.lanes.size() == 4);
+  REQUIRE(picture.bands.size() == 4);
   for (uint32_t l = 0; l < 4; ++l) {
-    CHECK(picture.lanes[l].rank == l);
-    if (l > 0) CHECK(picture.lanes[l].at.x > picture.lanes[l - 1].at.x);
+    CHECK(picture.bands[l].rank == l);
+    if (l > 0) CHECK(picture.bands[l].at.x > picture.bands[l - 1].at.x);
   }
   REQUIRE(picture.boxes.size() == 8);
   CHECK(picture.rows == 2);
   for (const Box& box : picture.boxes) {
-    const Area& lane = picture.lanes[box.lane].at;
-    CHECK(box.at.x >= lane.x);
-    CHECK(box.at.x + box.at.w <= lane.x + lane.w);
+    const Area& band = picture.bands[box.band].at;
+    CHECK(box.at.x >= band.x);
+    CHECK(box.at.x + box.at.w <= band.x + band.w);
     CHECK(box.row == (box.name == "put" ? 0 : 1));
   }
   REQUIRE(picture.arrows.size() == 4);
   for (const Arrow& arrow : picture.arrows) {
     CHECK(arrow.kind == ArrowKind::data);
     CHECK(arrow.label == "inbox[0]");
-    CHECK(arrow.to_lane == (arrow.from_lane + 1) % 4);
-    CHECK(picture.boxes[arrow.from].lane == arrow.from_lane);
-    CHECK(picture.boxes[arrow.to].lane == arrow.to_lane);
+    CHECK(arrow.to_band == (arrow.from_band + 1) % 4);
+    CHECK(picture.boxes[arrow.from].band == arrow.from_band);
+    CHECK(picture.boxes[arrow.to].band == arrow.to_band);
     CHECK(picture.boxes[arrow.from].at.bottom() < picture.boxes[arrow.to].at.y);
-    CHECK(arrow.around == (arrow.from_lane == 3));
+    CHECK(arrow.around == (arrow.from_band == 3));
   }
 }
 
 TEST_CASE("draw layout: blocks that do the same are one column") {
   const TestProgram t = ring(4, 3);
   const Picture picture = drawn(t.program);
-  REQUIRE(picture.lanes[0].columns.size() == 1);
-  CHECK(picture.lanes[0].columns[0].label == "tb 0–2: alike");
-  CHECK(picture.lanes[0].columns[0].blocks == "0 1 2");
+  REQUIRE(picture.bands[0].columns.size() == 1);
+  CHECK(picture.bands[0].columns[0].label == "tb 0–2: alike");
+  CHECK(picture.bands[0].columns[0].blocks == "0 1 2");
   CHECK(picture.arrows.size() == 4);
   CHECK(picture.arrows[0].label == "inbox[0]");  // of the block that is drawn
 }
@@ -86,10 +86,10 @@ TEST_CASE("draw layout: blocks that do the same are one column") {
 TEST_CASE("draw layout: of many ranks that do the same one is drawn") {
   const TestProgram t = ring(12);
   const Picture picture = drawn(t.program);
-  REQUIRE(picture.lanes.size() == 3);  // the others stand at both sides
-  CHECK(picture.lanes[0].others);
-  CHECK(picture.lanes[1].title == "rank r (r = 0)");
-  CHECK(picture.lanes[2].others);
+  REQUIRE(picture.bands.size() == 3);  // the others stand at both sides
+  CHECK(picture.bands[0].others);
+  CHECK(picture.bands[1].title == "rank r (r = 0)");
+  CHECK(picture.bands[2].others);
   REQUIRE(!picture.facts.empty());
   CHECK(picture.facts[0] == "all ranks do the same, and rank 0 is drawn: rank r writes to r + 1");
   std::set<std::string> labels;
@@ -108,26 +108,26 @@ TEST_CASE("draw layout: ranks that do other things are drawn each") {
     t.op_in(0, 0, OpKind::wait, {end_of(r - 1)});
   }
   const Picture picture = drawn(t.program);
-  REQUIRE(picture.lanes.size() == 4);
-  CHECK(picture.lanes[1].rank == 0);
-  CHECK(picture.lanes[2].rank == 1);
-  CHECK(picture.lanes[2].note == "as ranks 1–9");
+  REQUIRE(picture.bands.size() == 4);
+  CHECK(picture.bands[1].rank == 0);
+  CHECK(picture.bands[2].rank == 1);
+  CHECK(picture.bands[2].note == "as ranks 1–9");
 }
 
 TEST_CASE("draw layout: options pick ranks, blocks and chunks") {
   const TestProgram t = ring(4, 2);
   CHECK(
       drawn(t.program, {.ranks = {2}, .blocks = {}, .chunk = "", .proved = "", .between_calls = ""})
-          .lanes[1]
+          .bands[1]
           .rank == 2);
   DrawOptions one;
   one.blocks = {1};
-  CHECK(drawn(t.program, one).lanes[0].columns[0].label == "tb 1");
+  CHECK(drawn(t.program, one).bands[0].columns[0].label == "tb 1");
   DrawOptions chunk;
   chunk.chunk = "inbox[1]";
   const Picture touching = drawn(t.program, chunk);
   for (const Box& box : touching.boxes) {
-    const uint32_t rank = touching.lanes[box.lane].rank;
+    const uint32_t rank = touching.bands[box.band].rank;
     const bool put = box.name == "put";
     const std::string place = std::to_string(put ? (rank + 1) % 4 : rank) + " inbox[1]";
     CHECK((put ? box.writes : box.reads).contains(place));
@@ -189,8 +189,8 @@ TEST_CASE("draw layout: what a barrier orders travels with the signal after it")
   const auto data = std::ranges::find(picture.arrows, ArrowKind::data, &Arrow::kind);
   REQUIRE(data != picture.arrows.end());
   CHECK(data->label == "output[0]");
-  CHECK(data->from_lane == 0);
-  CHECK(data->to_lane == 1);
+  CHECK(data->from_band == 0);
+  CHECK(data->to_band == 1);
 }
 
 TEST_CASE("draw layout: pipelines get frames with their unit") {

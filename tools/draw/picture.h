@@ -1,4 +1,4 @@
-// A picture of a plan, laid out: lanes, boxes, arrows and where they stand, in pixels. Writers
+// A picture of a plan, laid out: bands, boxes, arrows and where they stand, in pixels. Writers
 // (svg.cc, html.cc, dot.cc) turn it into a file; layout.h makes it.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Area {
   double bottom() const { return y + h; }
 };
 
-/// The blocks of a lane that are drawn as one.
+/// The blocks of a band that are drawn as one.
 struct ColumnHead {
   std::string label;   ///< "tb 0–7"
   std::string blocks;  ///< of a filter: "0 1 2"
@@ -33,7 +33,7 @@ struct ColumnHead {
 
 /// A rank; or all that are not drawn, at the left with what comes from them, at the right with what
 /// goes to them.
-struct Lane {
+struct RankBand {
   uint32_t rank = 0;
   bool others = false, is_used = true;
   std::string title, note;
@@ -43,7 +43,7 @@ struct Lane {
 
 /// A step of a block.
 struct Box {
-  uint32_t lane = 0, column = 0, level = 0, row = 0;
+  uint32_t band = 0, column = 0, level = 0, row = 0;
   std::string name;                 ///< of the op that moves data; "" without one
   std::vector<std::string> before;  ///< what it waits for, if no arrow shows it
   std::vector<std::string> lines;   ///< the chunks
@@ -60,10 +60,10 @@ struct Box {
 
 enum class ArrowKind : uint8_t { data, order, meeting };
 
-/// From a box to a box of a later row, or to a lane.
+/// From a box to a box of a later row, or to a band.
 struct Arrow {
   uint32_t from = kNowhere, to = kNowhere;  ///< boxes; one may be missing
-  uint32_t from_lane = 0, to_lane = 0;
+  uint32_t from_band = 0, to_band = 0;
   ArrowKind kind = ArrowKind::order;
   bool port = false;                ///< over a port: the network, or a copy engine
   std::string label;                ///< the chunks that have arrived
@@ -89,7 +89,7 @@ struct Bus {
 /// A pipeline.
 struct Frame {
   std::string label;
-  uint32_t lane = 0, column = 0, first = 0, last = 0;  ///< boxes
+  uint32_t band = 0, column = 0, first = 0, last = 0;  ///< boxes
   Area at;
 };
 
@@ -97,8 +97,8 @@ struct Picture {
   std::string name;  ///< of the program
   std::string title;
   std::vector<std::string> facts;  ///< lines below the title
-  std::vector<Lane> lanes;         ///< in order of ranks
-  std::vector<Box> boxes;          ///< by lane, column and step
+  std::vector<RankBand> bands;     ///< in order of ranks
+  std::vector<Box> boxes;          ///< by band, column and step
   std::vector<Arrow> arrows;
   std::vector<Bus> buses;
   std::vector<Frame> frames;

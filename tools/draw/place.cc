@@ -1,4 +1,4 @@
-// Where everything stands: lanes beside each other, a row for each level, room for arrows between
+// Where everything stands: bands beside each other, a row for each level, room for arrows between
 // rows.
 #include <fmt/format.h>
 
@@ -16,9 +16,9 @@ namespace {
 
 constexpr double kMargin = 24, kScreen = 1920;
 constexpr double kLeastColumn = 100, kMaxColumn = 340;
-constexpr double kColumnGap = 10, kLaneGap = 12, kLanePad = 6;
-constexpr double kOthers = 150;  // the lane of ranks that are not drawn
-constexpr double kTitle = 30, kFact = 17, kLaneHead = 22, kColumnHead = 16;
+constexpr double kColumnGap = 10, kBandGap = 12, kBandPad = 6;
+constexpr double kOthers = 150;  // the band of ranks that are not drawn
+constexpr double kTitle = 30, kFact = 17, kBandHead = 22, kColumnHead = 16;
 constexpr double kStrip = 12, kName = 14, kLine = 11, kPad = 5;
 constexpr double kCharacter = 6.05;  // of the fixed font in boxes
 constexpr double kGap = 10, kOrderGap = 18, kDataGap = 25, kBusGap = 18, kFrameGap = 15;
@@ -31,7 +31,7 @@ class Placer {
   explicit Placer(Picture& picture) : out_(picture) {}
 
   void run() {
-    place_lanes();
+    place_bands();
     size_boxes();
     place_rows();
     if (out_.height > kScreenHeight) {
@@ -44,46 +44,46 @@ class Placer {
   }
 
  private:
-  void place_lanes() {
+  void place_bands() {
     size_t columns = 0;
-    double lanes = 0, others = 0;
-    for (const Lane& lane : out_.lanes) {
-      if (lane.others) {
-        others += lane.is_used ? kOthers + kLaneGap : 0;
+    double bands = 0, others = 0;
+    for (const RankBand& band : out_.bands) {
+      if (band.others) {
+        others += band.is_used ? kOthers + kBandGap : 0;
       } else {
-        columns += std::max<size_t>(lane.columns.size(), 1);
-        ++lanes;
+        columns += std::max<size_t>(band.columns.size(), 1);
+        ++bands;
       }
     }
     const double n = static_cast<double>(columns);
-    const double gaps = (n - lanes) * kColumnGap + lanes * 2 * kLanePad + (lanes - 1) * kLaneGap +
+    const double gaps = (n - bands) * kColumnGap + bands * 2 * kBandPad + (bands - 1) * kBandGap +
                         2 * kMargin + others;
     column_ = std::clamp(std::floor((kScreen - gaps) / n), kLeastColumn, kMaxColumn);
     const double top = kMargin + kTitle + kFact * static_cast<double>(out_.facts.size());
     double x = kMargin;
-    for (Lane& lane : out_.lanes) {
-      lane.at = {x, top, 0, 0};
-      if (lane.others) {
-        lane.at.w = lane.is_used ? kOthers : 0;
-        x += lane.is_used ? kOthers + kLaneGap : 0;
+    for (RankBand& band : out_.bands) {
+      band.at = {x, top, 0, 0};
+      if (band.others) {
+        band.at.w = band.is_used ? kOthers : 0;
+        x += band.is_used ? kOthers + kBandGap : 0;
         continue;
       }
-      x += kLanePad;
-      for (size_t c = 0; c < std::max<size_t>(lane.columns.size(), 1); ++c) {
+      x += kBandPad;
+      for (size_t c = 0; c < std::max<size_t>(band.columns.size(), 1); ++c) {
         if (c > 0) x += kColumnGap;
-        if (c < lane.columns.size()) lane.columns[c].at = {x, top + kLaneHead, column_, 0};
+        if (c < band.columns.size()) band.columns[c].at = {x, top + kBandHead, column_, 0};
         x += column_;
       }
-      x += kLanePad;
-      lane.at.w = x - lane.at.x;
-      x += kLaneGap;
+      x += kBandPad;
+      band.at.w = x - band.at.x;
+      x += kBandGap;
     }
-    out_.width = std::max(x - kLaneGap + kMargin, 760.0);
+    out_.width = std::max(x - kBandGap + kMargin, 760.0);
     for (const std::string& fact : out_.facts) {
       const double words = 2 * kMargin + 6.8 * static_cast<double>(characters(fact));
       out_.width = std::max(out_.width, std::min(words, kScreen));
     }
-    rows_top_ = top + kLaneHead + kColumnHead;
+    rows_top_ = top + kBandHead + kColumnHead;
   }
 
   void size_boxes() {
@@ -93,7 +93,7 @@ class Placer {
       const double strips = kStrip * static_cast<double>(box.before.size() + box.after.size());
       const double body =
           box.name.empty() ? 0 : kName + kLine * static_cast<double>(box.lines.size()) + kPad;
-      const Area& head = out_.lanes[box.lane].columns[box.column].at;
+      const Area& head = out_.bands[box.band].columns[box.column].at;
       box.at = {head.x, 0, head.w, strips + body + (box.name.empty() ? 4 : 0)};
     }
     level_heights();
@@ -149,7 +149,7 @@ class Placer {
     framed_ = rows.above;
     for (const Arrow& arrow : out_.arrows) {
       if (arrow.bus != kNowhere || arrow.kind == ArrowKind::meeting || is_half(arrow)) continue;
-      if (arrow.from_lane == arrow.to_lane) continue;
+      if (arrow.from_band == arrow.to_band) continue;
       double& below = rows.below[out_.boxes[arrow.from].row];
       below = std::max(below, (arrow.label.empty() ? kOrderGap : kDataGap) * tight_);
     }
@@ -175,7 +175,7 @@ class Placer {
       out_.buses[bus].y = bottom_[row] + kBusGap + level;
     }
     out_.end_y = y + 14;
-    for (Lane& lane : out_.lanes) lane.at.h = out_.end_y + 10 - lane.at.y;
+    for (RankBand& band : out_.bands) band.at.h = out_.end_y + 10 - band.at.y;
     out_.height = out_.end_y + 26 + kLegend;
   }
 
@@ -245,9 +245,9 @@ class Placer {
     return static_cast<uint32_t>(&box - out_.boxes.data());
   }
 
-  /// Where an arrow leaves or enters a box: towards the other end's lane.
-  double port(const Box& box, uint32_t lane, double share) const {
-    const double side = lane > box.lane ? 1 : lane < box.lane ? -1 : 0;
+  /// Where an arrow leaves or enters a box: towards the other end's band.
+  double port(const Box& box, uint32_t band, double share) const {
+    const double side = band > box.band ? 1 : band < box.band ? -1 : 0;
     return box.at.middle() + side * share * box.at.w;
   }
 
@@ -257,26 +257,26 @@ class Placer {
     const Box& from = out_.boxes[arrow.from];
     const Box& to = out_.boxes[arrow.to];
     if (arrow.kind == ArrowKind::meeting) return route_meeting(arrow, from, to);
-    const bool same = arrow.from_lane == arrow.to_lane;
-    const Point start{port(from, to.lane, 0.24), from.at.bottom()};
-    const Point end{entry(to, port(to, from.lane, 0.24)), to.at.y};
+    const bool same = arrow.from_band == arrow.to_band;
+    const Point start{port(from, to.band, 0.24), from.at.bottom()};
+    const Point end{entry(to, port(to, from.band, 0.24)), to.at.y};
     const bool next_row = to.row == from.row + 1;
     if (same) return route_columns(arrow, from, to);
-    const size_t lanes = out_.lanes.size();
-    const uint32_t apart = from.lane > to.lane ? from.lane - to.lane : to.lane - from.lane;
-    if (next_row && lanes >= 4 && apart == lanes - 1)
-      return route_around(arrow, start, end, from.lane > 0);
+    const size_t bands = out_.bands.size();
+    const uint32_t apart = from.band > to.band ? from.band - to.band : to.band - from.band;
+    if (next_row && bands >= 4 && apart == bands - 1)
+      return route_around(arrow, start, end, from.band > 0);
     if (next_row) {
       arrow.points = {start, {start.x, bottom_[from.row]}, end};
       if (start.y == bottom_[from.row]) arrow.points.erase(arrow.points.begin() + 1);
       return;
     }
-    const double gutter = to.at.x - (to.lane > from.lane ? 5 : -to.at.w - 5);
+    const double gutter = to.at.x - (to.band > from.band ? 5 : -to.at.w - 5);
     const double below = bottom_[from.row] + 12;
     arrow.points = {start, {start.x, bottom_[from.row]}, {gutter, below}, {gutter, turn(to)}, end};
   }
 
-  /// Within a lane: across in the room below the row, down in the one between columns.
+  /// Within a band: across in the room below the row, down in the one between columns.
   void route_columns(Arrow& arrow, const Box& from, const Box& to) {
     const double side = to.column > from.column ? 1 : -1;
     const double gutter = to.at.middle() - side * (to.at.w / 2 + 5);
@@ -295,7 +295,7 @@ class Placer {
                     {right ? to.at.x : to.at.x + to.at.w, y}};
   }
 
-  /// To the next lane, were the lanes in a ring.
+  /// To the next band, were the bands in a ring.
   void route_around(Arrow& arrow, Point start, Point end, bool to_the_right) const {
     arrow.around = true;
     // As seen from the other side.
@@ -308,13 +308,13 @@ class Placer {
     arrow.points = {{out, start.y}, {edge, y}, {other, y}, {in, end.y}};
   }
 
-  /// From a box to a lane as such, or the other way: along the row.
+  /// From a box to a band as such, or the other way: along the row.
   void route_loose(Arrow& arrow) const {
     const bool leaves = arrow.from != kNowhere;
     const Box& box = out_.boxes[leaves ? arrow.from : arrow.to];
-    const Lane& lane = out_.lanes[leaves ? arrow.to_lane : arrow.from_lane];
-    const double side = lane.at.x > box.at.x ? 1 : -1;
-    const double x = side > 0 ? lane.at.x : lane.at.x + lane.at.w;
+    const RankBand& band = out_.bands[leaves ? arrow.to_band : arrow.from_band];
+    const double side = band.at.x > box.at.x ? 1 : -1;
+    const double x = side > 0 ? band.at.x : band.at.x + band.at.w;
     const double level = along() * (arrow.level + 1);
     const double share = leaves ? 0.42 : 0.05;
     double port = box.at.middle() + side * (share * box.at.w - 7 * arrow.level);

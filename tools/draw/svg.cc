@@ -76,7 +76,7 @@ class Writer {
         picture_.width, picture_.height, kStyle);
     out_ += "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
     write_title();
-    for (const Lane& lane : picture_.lanes) write_lane(lane);
+    for (const RankBand& band : picture_.bands) write_band(band);
     write_borders();
     for (const Frame& frame : picture_.frames) rect(frame.at, "frame", 6);
     for (size_t i = 0; i < picture_.arrows.size(); ++i) write_arrow(picture_.arrows[i]);
@@ -129,12 +129,12 @@ class Writer {
     }
   }
 
-  void write_lane(const Lane& lane) {
-    if (!lane.is_used) return;
-    rect(lane.at, lane.others ? "lane far" : "lane", 6);
-    const std::string note = lane.note.empty() ? "" : " (" + lane.note + ")";
-    text(lane.at.middle(), lane.at.y + 17, "h", lane.title + note, " text-anchor=\"middle\"");
-    for (const ColumnHead& column : lane.columns) {
+  void write_band(const RankBand& band) {
+    if (!band.is_used) return;
+    rect(band.at, band.others ? "lane far" : "lane", 6);
+    const std::string note = band.note.empty() ? "" : " (" + band.note + ")";
+    text(band.at.middle(), band.at.y + 17, "h", band.title + note, " text-anchor=\"middle\"");
+    for (const ColumnHead& column : band.columns) {
       const size_t most = static_cast<size_t>(column.at.w / 5.6);
       cut_text(column.at.middle(), column.at.y + 11, "c", column.label, most,
                " text-anchor=\"middle\"");
@@ -207,8 +207,8 @@ class Writer {
     bool left = false;
     size_t most = 40;
     const bool half = arrow.from == kNowhere || arrow.to == kNowhere;
-    if (half && picture_.lanes[arrow.from == kNowhere ? arrow.from_lane : arrow.to_lane].others) {
-      left = arrow.from == kNowhere;  // in the lane of the other ranks
+    if (half && picture_.bands[arrow.from == kNowhere ? arrow.from_band : arrow.to_band].others) {
+      left = arrow.from == kNowhere;  // in the band of the other ranks
       at = left ? Point{p[0].x - 4, p[0].y + 3} : Point{p.back().x + 4, p.back().y + 3};
       most = 23;
     } else if (arrow.from == kNowhere) {  // along a row
@@ -230,9 +230,9 @@ class Writer {
     const std::string whole = fmt::format("{}", fmt::join(arrow.chunks, ", "));
     std::string words = arrow.label;
     if (arrow.around) {
-      words += fmt::format(" to {}", picture_.lanes[arrow.to_lane].rank);
+      words += fmt::format(" to {}", picture_.bands[arrow.to_band].rank);
       const bool right = p[2].x > p[3].x;
-      text(p[2].x, p[2].y - 2, "l", fmt::format("from {}", picture_.lanes[arrow.from_lane].rank),
+      text(p[2].x, p[2].y - 2, "l", fmt::format("from {}", picture_.bands[arrow.from_band].rank),
            style + (right ? " text-anchor=\"end\"" : "") + data(arrow));
     }
     cut_text(at.x, at.y, "l", words, most,
@@ -270,13 +270,13 @@ class Writer {
   }
 
   void write_box(const Box& box) {
-    const Lane& lane = picture_.lanes[box.lane];
+    const RankBand& band = picture_.bands[box.band];
     const bool grouped = detail_ == Detail::page || box.is_cut;
     if (detail_ == Detail::page) {
       out_ += fmt::format(
           "<g class=\"box\" data-rank=\"{}\" data-tb=\"{}\" data-reads=\"{}\" data-writes=\"{}\" "
           "data-op=\"{}\" data-row=\"{}\">",
-          lane.rank, xml_escaped(lane.columns[box.column].blocks), lines(box.reads),
+          band.rank, xml_escaped(band.columns[box.column].blocks), lines(box.reads),
           lines(box.writes), xml_escaped(box.name), box.row);
     } else if (grouped) {
       out_ += "<g>";
@@ -405,7 +405,7 @@ class Writer {
       if (b != kNowhere) ends.push_back(b);
     }
     return fmt::format(" data-from=\"{}\" data-to=\"{}\" data-ends=\"{}\" data-chunks=\"{}\"",
-                       picture_.lanes[arrow.from_lane].rank, picture_.lanes[arrow.to_lane].rank,
+                       picture_.bands[arrow.from_band].rank, picture_.bands[arrow.to_band].rank,
                        fmt::join(ends, " "), lines(arrow.chunks));
   }
 
@@ -417,8 +417,8 @@ class Writer {
     for (const Arrow& arrow : picture_.arrows) {
       if (arrow.bus != static_cast<size_t>(&bus - picture_.buses.data())) continue;
       if (box != kNowhere && arrow.from != box && arrow.to != box) continue;
-      from.insert(picture_.lanes[arrow.from_lane].rank);
-      to.insert(picture_.lanes[arrow.to_lane].rank);
+      from.insert(picture_.bands[arrow.from_band].rank);
+      to.insert(picture_.bands[arrow.to_band].rank);
       ends.insert({arrow.from, arrow.to});
       chunks.insert(arrow.chunks.begin(), arrow.chunks.end());
     }

@@ -87,11 +87,11 @@ bool all_alike(const Program& program, const Steps& steps, const PeerNames& name
 
 /// All that may be tried, the simplest first.
 std::vector<PeerNames> turns_of(uint32_t ranks) {
-  std::vector<PeerNames> turns = {{Turn::ring, ranks, 1}};
+  std::vector<PeerNames> turns = {{RankTurn::ring, ranks, 1}};
   for (uint32_t gpus = ranks / 2; gpus >= 2; --gpus) {
-    if (ranks % gpus == 0) turns.push_back({Turn::nodes, ranks, gpus});
+    if (ranks % gpus == 0) turns.push_back({RankTurn::nodes, ranks, gpus});
   }
-  if (std::has_single_bit(ranks)) turns.push_back({Turn::flip, ranks, 1});
+  if (std::has_single_bit(ranks)) turns.push_back({RankTurn::flip, ranks, 1});
   return turns;
 }
 
@@ -124,13 +124,13 @@ std::string node_set(uint32_t rank, uint32_t gpus, uint32_t ranks,
 
 uint32_t PeerNames::relative(uint32_t rank, uint32_t peer) const {
   switch (turn) {
-    case Turn::none:
+    case RankTurn::none:
       return peer;
-    case Turn::ring:
+    case RankTurn::ring:
       return (peer + ranks - rank) % ranks;
-    case Turn::flip:
+    case RankTurn::flip:
       return peer ^ rank;
-    case Turn::nodes:
+    case RankTurn::nodes:
       break;
   }
   const uint32_t nodes = ranks / gpus;
@@ -140,9 +140,9 @@ uint32_t PeerNames::relative(uint32_t rank, uint32_t peer) const {
 
 std::string PeerNames::one(uint32_t rank, uint32_t peer) const {
   const uint32_t k = relative(rank, peer);
-  if (turn == Turn::ring) return ring_name(k, ranks);
-  if (turn == Turn::flip) return fmt::format("r xor {}", k);
-  if (turn == Turn::nodes) return node_name(k, gpus);
+  if (turn == RankTurn::ring) return ring_name(k, ranks);
+  if (turn == RankTurn::flip) return fmt::format("r xor {}", k);
+  if (turn == RankTurn::nodes) return node_name(k, gpus);
   return fmt::format("{}", k);
 }
 
@@ -153,11 +153,11 @@ std::string PeerNames::several(uint32_t rank, std::vector<uint32_t> peers) const
     return "all others";
   }
   if (peers.size() == ranks && ranks > 1) return "all ranks";
-  if (turn == Turn::none) {
+  if (turn == RankTurn::none) {
     const std::vector<int64_t> list(peers.begin(), peers.end());
     return list_text(list);
   }
-  if (turn == Turn::nodes && !peers.empty()) {
+  if (turn == RankTurn::nodes && !peers.empty()) {
     if (std::string set = node_set(rank, gpus, ranks, peers); !set.empty()) return set;
   }
   if (peers.size() > 3) return fmt::format("{} ranks", peers.size());

@@ -12,7 +12,7 @@
 namespace mscclc::draw {
 
 /// How ranks are turned into one another.
-enum class Turn : uint8_t {
+enum class RankTurn : uint8_t {
   none,   ///< not at all: peers are absolute
   ring,   ///< r to r + k
   nodes,  ///< the same in the node and between nodes
@@ -21,8 +21,8 @@ enum class Turn : uint8_t {
 
 /// Names peers as seen from a rank.
 struct PeerNames {
-  Turn turn = Turn::none;
-  uint32_t ranks = 1, gpus = 1;  ///< gpus: of a node, for Turn::nodes
+  RankTurn turn = RankTurn::none;
+  uint32_t ranks = 1, gpus = 1;  ///< gpus: of a node, for RankTurn::nodes
 
   /// What stays the same of a peer if all ranks turn.
   uint32_t relative(uint32_t rank, uint32_t peer) const;

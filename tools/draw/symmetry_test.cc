@@ -26,17 +26,17 @@ Symmetry symmetry_of(uint32_t ranks, PeerOf&& peer_of) {
 
 TEST_CASE("draw symmetry: rings, flips, nodes, none") {
   const Symmetry ring = symmetry_of(6, [](uint32_t r) { return (r + 5) % 6; });
-  CHECK(ring.names.turn == Turn::ring);
+  CHECK(ring.names.turn == RankTurn::ring);
   CHECK(ring.names.one(2, 1) == "r − 1");
   CHECK(ring.names.one(2, 4) == "r + 2");
   CHECK(ring.classes.size() == 1);
 
   const Symmetry flip = symmetry_of(8, [](uint32_t r) { return r ^ 3; });
-  CHECK(flip.names.turn == Turn::flip);
+  CHECK(flip.names.turn == RankTurn::flip);
   CHECK(flip.names.one(5, 6) == "r xor 3");
 
   const Symmetry nodes = symmetry_of(6, [](uint32_t r) { return r / 3 * 3 + (r + 1) % 3; });
-  CHECK(nodes.names.turn == Turn::nodes);
+  CHECK(nodes.names.turn == RankTurn::nodes);
   CHECK(nodes.names.gpus == 3);
   CHECK(nodes.names.one(2, 0) == "mate + 1");
   CHECK(nodes.names.several(2, {0, 1}) == "its node");
@@ -44,11 +44,11 @@ TEST_CASE("draw symmetry: rings, flips, nodes, none") {
   CHECK(nodes.names.several(2, {0, 1, 5}) == "its node and its twins");
 
   const Symmetry none = symmetry_of(3, [](uint32_t) { return 0u; });
-  CHECK(none.names.turn == Turn::none);
+  CHECK(none.names.turn == RankTurn::none);
 }
 
 TEST_CASE("draw symmetry: several peers in words") {
-  const PeerNames names{Turn::none, 10, 1};
+  const PeerNames names{RankTurn::none, 10, 1};
   CHECK(names.several(0, {3, 1, 2, 7}) == "1–3, 7");
   CHECK(names.several(0, {1, 2, 3, 4, 5, 6, 7, 8, 9}) == "all others");
   CHECK(list_text(std::vector<int64_t>{0, 1, 4, 6, 8, 10, 12}) == "0, 1, 4, 6, 8, …");

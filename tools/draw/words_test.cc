@@ -13,7 +13,7 @@ TEST_CASE("draw words: chunks here, at a peer, at all ranks") {
   TestProgram t(3, 4);
   t.buffer(1, "inbox", 2);
   for (const uint32_t p : {1u, 2u}) t.channel(0, ChannelKind::memory, "ch", {p}, p);
-  const PeerNames names{Turn::none, 3, 1};
+  const PeerNames names{RankTurn::none, 3, 1};
   const Op put = t.op_in(0, 0, OpKind::put, {far(0, 2, 1)}, {local(kInput, 3)});
   CHECK(data_words(t.program, 0, put, names).to == "inbox[1] of 1");
   CHECK(data_words(t.program, 0, put, names).from == "input[3]");

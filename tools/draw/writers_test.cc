@@ -86,6 +86,6 @@ TEST_CASE("draw dot: nodes with places, in strings that end where they should") 
   const std::string dot = dot_of(picture);
   CHECK(dot.starts_with("digraph \"\\\"]<script>"));
   CHECK(count(dot, "layout=nop") == 1);
-  CHECK(count(dot, "pos=") == picture.lanes.size() + picture.boxes.size());
+  CHECK(count(dot, "pos=") == picture.bands.size() + picture.boxes.size());
   CHECK(count(dot, "label=\"in<b>&\\\"box[0]\"") == 2);
 }

@@ -27,39 +27,39 @@ const kCauses = {launch: ['#1e293b', 'getting from one call to the next'],
 // The fields of a slice.
 const RANK = 0, BLOCK = 1, OP = 2, ROUND = 3, RECORD = 4, BYTES = 5, BEGIN = 6, WORK = 7, IDLE = 8,
       BACK = 9, END = 10;
-const kGutter = 92, kHead = 58, kGap = 14, kRankHead = 20, kOpenLane = 20;
+const kGutter = 92, kHead = 58, kGap = 14, kRankHead = 20, kOpenTrack = 20;
 
 const views = data.views.map((view) => {
-  const lanes = data.blocks.map((count) => Array.from({length: count}, () => []));
-  view.slices.forEach((s, i) => lanes[s[RANK]][s[BLOCK]].push(i));
-  for (const rank of lanes) {
-    for (const lane of rank) lane.sort((a, b) => view.slices[a][BEGIN] - view.slices[b][BEGIN]);
+  const tracks = data.blocks.map((count) => Array.from({length: count}, () => []));
+  view.slices.forEach((s, i) => tracks[s[RANK]][s[BLOCK]].push(i));
+  for (const rank of tracks) {
+    for (const track of rank) track.sort((a, b) => view.slices[a][BEGIN] - view.slices[b][BEGIN]);
   }
   const into = new Map(), outOf = new Map(), byRecord = new Map();
   const push = (map, key, value) => { if (map.has(key)) map.get(key).push(value); else map.set(key, [value]); };
   view.arrows.forEach((a) => { push(into, a[1], a); push(outOf, a[0], a); });
   view.slices.forEach((s, i) => byRecord.set(s[RECORD], i));
-  return {...view, lanes, into, outOf, byRecord, onPath: new Set(view.path.map((p) => p[0])),
+  return {...view, tracks, into, outOf, byRecord, onPath: new Set(view.path.map((p) => p[0])),
           from: 0, to: Math.max(view.end, 1), x: 0, width: 0};
 });
 const open = data.blocks.map(() => false);
 let scroll = 0, hover = null, held = null, drag = null, moved = false, found = null;
-let lanesAt = [], height = 0;  // of all lanes
-let foldable = true;  // else all lanes are wide anyhow
+let tracksAt = [], height = 0;  // of all tracks
+let foldable = true;  // else all tracks are wide anyhow
 
 function layOut() {
   const room = canvas.clientHeight - kHead;
   const blocks = data.blocks.reduce((sum, n) => sum + n, 0);
   const heads = data.blocks.length * kRankHead;
   const share = (room - heads) / Math.max(blocks, 1);
-  const thin = share < 3 ? Math.max(share, 0.5, 24 / Math.max(...data.blocks)) : Math.min(kOpenLane, Math.floor(share));
-  foldable = thin < kOpenLane;
+  const thin = share < 3 ? Math.max(share, 0.5, 24 / Math.max(...data.blocks)) : Math.min(kOpenTrack, Math.floor(share));
+  foldable = thin < kOpenTrack;
   at('fold').style.display = foldable ? '' : 'none';
   let y = 0;
-  lanesAt = data.blocks.map((count, r) => {
-    const lane = open[r] ? kOpenLane : thin;
-    const placed = {top: y, lane, first: y + kRankHead};
-    y += kRankHead + count * lane;
+  tracksAt = data.blocks.map((count, r) => {
+    const track = open[r] ? kOpenTrack : thin;
+    const placed = {top: y, track, first: y + kRankHead};
+    y += kRankHead + count * track;
     return placed;
   });
   height = y;
@@ -130,8 +130,8 @@ function tipOf(view, i) {
 // ---- drawing ----
 
 const xOf = (view, ns) => view.x + (ns - view.from) / (view.to - view.from) * view.width;
-const yOf = (s) => kHead - scroll + lanesAt[s[RANK]].first + s[BLOCK] * lanesAt[s[RANK]].lane;
-const middle = (s) => yOf(s) + lanesAt[s[RANK]].lane / 2;
+const yOf = (s) => kHead - scroll + tracksAt[s[RANK]].first + s[BLOCK] * tracksAt[s[RANK]].track;
+const middle = (s) => yOf(s) + tracksAt[s[RANK]].track / 2;
 let hatch = null;
 function waiting() {
   if (hatch) return hatch;
@@ -152,12 +152,12 @@ function box(view, from, to, y, h, fill) {
   return right - left;
 }
 
-function drawSlice(view, i, y, lane) {
+function drawSlice(view, i, y, track) {
   const s = view.slices[i];
-  const gap = lane >= 6 ? 1 : 0;
+  const gap = track >= 6 ? 1 : 0;
   const fits = found === null || found(s);
   pen.globalAlpha = fits ? 1 : 0.13;
-  const colour = kColours[classOf(s)], h = lane - gap;
+  const colour = kColours[classOf(s)], h = track - gap;
   box(view, s[BEGIN], s[WORK], y, h, waiting());
   const wide = box(view, s[WORK], s[IDLE], y, h, colour);
   box(view, s[IDLE], s[BACK], y, h, waiting());
@@ -167,7 +167,7 @@ function drawSlice(view, i, y, lane) {
     pen.fillStyle = 'rgba(255,255,255,.85)';
     pen.fillRect(right - 0.8, y, 0.8, h);
   }
-  if (lane >= 14 && right - left > 34) {
+  if (track >= 14 && right - left > 34) {
     const label = opOf(s)[0] + (opOf(s)[2] && right - left > 170 ? '  ' + lineOf(opOf(s)[2]) : '');
     pen.save();
     pen.beginPath(); pen.rect(left, y, right - left - 3, h); pen.clip();
@@ -195,16 +195,16 @@ function drawArrow(view, a, colour, width) {
   pen.fill();
 }
 
-// Names for blocks beside each other whose lanes are too narrow for one each.
+// Names for blocks beside each other whose tracks are too narrow for one each.
 function nameBlocks(view, r, y0) {
-  const lane = lanesAt[r].lane;
+  const track = tracksAt[r].track;
   const like = (b, op, ns) => {
-    const s = view.slices[view.lanes[r][b][firstAfter(view, view.lanes[r][b], ns)]];
+    const s = view.slices[view.tracks[r][b][firstAfter(view, view.tracks[r][b], ns)]];
     return s !== undefined && s[BEGIN] <= ns && opOf(s)[0] === op;
   };
   for (let b = 0; b < data.blocks[r]; ++b) {
-    for (let k = firstAfter(view, view.lanes[r][b], view.from); k < view.lanes[r][b].length; ++k) {
-      const s = view.slices[view.lanes[r][b][k]];
+    for (let k = firstAfter(view, view.tracks[r][b], view.from); k < view.tracks[r][b].length; ++k) {
+      const s = view.slices[view.tracks[r][b][k]];
       if (s[BEGIN] > view.to) break;
       const left = Math.max(xOf(view, s[WORK]), view.x), right = Math.min(xOf(view, s[IDLE]), view.x + view.width);
       if (right - left < 34) continue;
@@ -212,24 +212,24 @@ function nameBlocks(view, r, y0) {
       if (b > 0 && like(b - 1, op, ns)) continue;
       let end = b + 1;
       while (end < data.blocks[r] && like(end, op, ns)) ++end;
-      if ((end - b) * lane < 11) continue;
+      if ((end - b) * track < 11) continue;
       pen.save();
-      pen.beginPath(); pen.rect(left, y0 + b * lane, right - left - 3, (end - b) * lane); pen.clip();
+      pen.beginPath(); pen.rect(left, y0 + b * track, right - left - 3, (end - b) * track); pen.clip();
       pen.fillStyle = '#fff';
-      pen.strokeStyle = kColours[classOf(s)]; pen.lineWidth = 3;  // over the gaps between lanes
-      pen.strokeText(op, left + 4, y0 + (b + end) / 2 * lane + 4);
-      pen.fillText(op, left + 4, y0 + (b + end) / 2 * lane + 4);
+      pen.strokeStyle = kColours[classOf(s)]; pen.lineWidth = 3;  // over the gaps between tracks
+      pen.strokeText(op, left + 4, y0 + (b + end) / 2 * track + 4);
+      pen.fillText(op, left + 4, y0 + (b + end) / 2 * track + 4);
       pen.restore();
     }
   }
 }
 
-// A line along the lower edges of the path's parts, from lane to lane.
+// A line along the lower edges of the path's parts, from track to track.
 function drawPath(view) {
   const points = [];
   for (const [i, , from, to] of view.path) {
     if (i < 0) continue;
-    const s = view.slices[i], y = yOf(s) + lanesAt[s[RANK]].lane - 1;
+    const s = view.slices[i], y = yOf(s) + tracksAt[s[RANK]].track - 1;
     const begin = Math.max(from, s[BEGIN]);
     points.push([xOf(view, begin), y], [xOf(view, Math.max(to, begin)), y]);
   }
@@ -280,23 +280,23 @@ function drawHead(view) {
 function drawGutter() {
   pen.fillStyle = '#f8fafc';
   pen.fillRect(0, 0, kGutter - 4, canvas.clientHeight);
-  lanesAt.forEach((rank, r) => {
+  tracksAt.forEach((rank, r) => {
     const y = kHead - scroll + rank.top;
     if (y > canvas.clientHeight) return;
     pen.font = 'bold 12px DejaVu Sans, Segoe UI, sans-serif';
     pen.fillStyle = '#1f2937';
     pen.fillText((!foldable ? '' : open[r] ? '▾ ' : '▸ ') + 'rank ' + r, 8, y + 15);
-    if (rank.lane < 11) {
+    if (rank.track < 11) {
       pen.font = '10px DejaVu Sans, Segoe UI, sans-serif';
       pen.fillStyle = '#6b7280';
-      if (data.blocks[r] * rank.lane >= 12) pen.fillText('tb 0 – ' + (data.blocks[r] - 1), 22, y + kRankHead + 10);
+      if (data.blocks[r] * rank.track >= 12) pen.fillText('tb 0 – ' + (data.blocks[r] - 1), 22, y + kRankHead + 10);
       return;
     }
     pen.font = '11px DejaVu Sans, Segoe UI, sans-serif';
     pen.fillStyle = '#6b7280';
     for (let b = 0; b < data.blocks[r]; ++b) {
-      const top = y + kRankHead + b * rank.lane;
-      if (top > kHead - rank.lane && top < canvas.clientHeight) pen.fillText('tb ' + b, 28, top + rank.lane / 2 + 4);
+      const top = y + kRankHead + b * rank.track;
+      if (top > kHead - rank.track && top < canvas.clientHeight) pen.fillText('tb ' + b, 28, top + rank.track / 2 + 4);
     }
   });
   pen.fillStyle = '#f8fafc';
@@ -306,12 +306,12 @@ function drawGutter() {
   pen.fillText('critical path', 8, 32);
 }
 
-/// The first slice of a lane that ends after `ns`.
-function firstAfter(view, lane, ns) {
-  let low = 0, high = lane.length;
+/// The first slice of a track that ends after `ns`.
+function firstAfter(view, track, ns) {
+  let low = 0, high = track.length;
   while (low < high) {
     const mid = (low + high) >> 1;
-    if (view.slices[lane[mid]][END] <= ns) low = mid + 1; else high = mid;
+    if (view.slices[track[mid]][END] <= ns) low = mid + 1; else high = mid;
   }
   return low;
 }
@@ -332,25 +332,25 @@ function draw() {
     drawHead(view);
     pen.beginPath(); pen.rect(view.x, kHead, view.width, canvas.clientHeight - kHead); pen.clip();
     pen.font = '11px DejaVu Sans, Segoe UI, sans-serif';
-    lanesAt.forEach((rank, r) => {
+    tracksAt.forEach((rank, r) => {
       const top = kHead - scroll + rank.top;
       pen.fillStyle = '#e8edf3';
       pen.fillRect(view.x, top + kRankHead - 2, view.width, 1);
       for (let b = 0; b < data.blocks[r]; ++b) {
-        const top = kHead - scroll + rank.first + b * rank.lane, y = Math.round(top);
-        if (y + rank.lane < kHead || y > canvas.clientHeight) continue;
-        const lane = view.lanes[r][b];
+        const top = kHead - scroll + rank.first + b * rank.track, y = Math.round(top);
+        if (y + rank.track < kHead || y > canvas.clientHeight) continue;
+        const track = view.tracks[r][b];
         let last = -1;  // pixel up to which something has been drawn
-        for (let k = firstAfter(view, lane, view.from); k < lane.length; ++k) {
-          const s = view.slices[lane[k]];
+        for (let k = firstAfter(view, track, view.from); k < track.length; ++k) {
+          const s = view.slices[track[k]];
           if (s[BEGIN] > view.to) break;
           const right = Math.floor(xOf(view, s[END]) * 2);
           if (right === last) continue;
           last = right;
-          drawn += drawSlice(view, lane[k], y, Math.round(top + rank.lane) - y);
+          drawn += drawSlice(view, track[k], y, Math.round(top + rank.track) - y);
         }
       }
-      if (rank.lane < 14 && top < canvas.clientHeight) nameBlocks(view, r, kHead - scroll + rank.first);
+      if (rank.track < 14 && top < canvas.clientHeight) nameBlocks(view, r, kHead - scroll + rank.first);
     });
     if (at('arrows').classList.contains('on')) {
       for (const a of view.arrows) drawArrow(view, a, a[2] ? 'rgba(21,94,54,.55)' : 'rgba(146,84,4,.55)', 1);
@@ -365,7 +365,7 @@ function draw() {
         const s = view.slices[same];
         pen.strokeStyle = '#111827'; pen.lineWidth = 2;
         const left = xOf(view, s[BEGIN]);
-        pen.strokeRect(left, yOf(s) - 0.5, Math.max(xOf(view, s[END]) - left, 2), lanesAt[s[RANK]].lane);
+        pen.strokeRect(left, yOf(s) - 0.5, Math.max(xOf(view, s[END]) - left, 2), tracksAt[s[RANK]].track);
       }
     }
     pen.restore();
@@ -389,19 +389,19 @@ function sliceAt(x, y) {
   const view = viewAt(x);
   if (view === null || y < kHead) return null;
   const down = y - kHead + scroll;
-  const r = lanesAt.findIndex((rank, i) => down >= rank.first && down < rank.first + data.blocks[i] * rank.lane);
+  const r = tracksAt.findIndex((rank, i) => down >= rank.first && down < rank.first + data.blocks[i] * rank.track);
   if (r < 0) return null;
-  const lane = view.lanes[r][Math.floor((down - lanesAt[r].first) / lanesAt[r].lane)];
+  const track = view.tracks[r][Math.floor((down - tracksAt[r].first) / tracksAt[r].track)];
   const ns = view.from + (x - view.x) / view.width * (view.to - view.from);
   const near = 2 / view.width * (view.to - view.from);  // of two pixels
-  for (let k = firstAfter(view, lane, ns - near); k < lane.length; ++k) {
-    const s = view.slices[lane[k]];
+  for (let k = firstAfter(view, track, ns - near); k < track.length; ++k) {
+    const s = view.slices[track[k]];
     if (s[BEGIN] > ns + near) break;
-    if (s[END] >= ns - near) return {view, slice: lane[k]};
+    if (s[END] >= ns - near) return {view, slice: track[k]};
   }
   return null;
 }
-const rankAt = (x, y) => x > kGutter ? -1 : lanesAt.findIndex((rank, i) => {
+const rankAt = (x, y) => x > kGutter ? -1 : tracksAt.findIndex((rank, i) => {
   const top = kHead - scroll + rank.top;
   return foldable && y >= Math.max(top, kHead) && y < top + kRankHead;
 });

@@ -50,7 +50,7 @@ const std::string_view kPageBody = R"html(<body>
 <span id="causes"></span>
 <span id="buttons">
 <button id="all" title="the whole call (key 0)">whole call</button>
-<button id="fold" title="all ranks as narrow lanes, or with names">unfold ranks</button>
+<button id="fold" title="all ranks as narrow tracks, or with names">unfold ranks</button>
 <button id="arrows" title="all signals and packets that were waited for">arrows</button>
 <button id="path" class="on" title="the chain of steps and messages that takes the time">critical path</button>
 <input id="find" placeholder="find an op or a line" aria-label="find an op or a line">
