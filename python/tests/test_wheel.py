@@ -48,7 +48,7 @@ class Wheel(unittest.TestCase):
             # What the adapter for torch is built from, and how torch finds the backend.
             self.assertIn("mscclc/include/mscclc.h", names)
             self.assertIn("mscclc/torch/adapter/backend.cc", names)
-            self.assertIn("mscclc/torch/adapter/lanes/lane.cc", names)
+            self.assertIn("mscclc/torch/adapter/queues/call_queue.cc", names)
             self.assertIn("mscclc/torch/comms/backend.cc", names)
             (points,) = [name for name in names if name.endswith(".dist-info/entry_points.txt")]
             self.assertIn(b"[torch.backends]\nmscclc = mscclc.torch:register\n", wheel.read(points))

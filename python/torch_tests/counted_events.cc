@@ -1,4 +1,4 @@
-// Calls by the lanes of GPUs on a device that counts its events. For event_pool.py.
+// Calls by the queues of GPUs on a device that counts its events. For event_pool.py.
 #include <torch/library.h>
 
 #include <thread>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "python/mscclc/torch/adapter/calls.h"
-#include "python/mscclc/torch/adapter/lanes/lane.h"
+#include "python/mscclc/torch/adapter/queues/call_queue.h"
 #include "python/torch_tests/counted_device.h"
 
 namespace {
@@ -14,14 +14,14 @@ namespace {
 using namespace mscclc::torch_adapter;
 C10_REGISTER_GUARD_IMPL(PrivateUse1, CountedEvents)
 
-void make_calls(Lane& lane, int64_t calls, int64_t at_once) {
+void make_calls(CallQueue& queue, int64_t calls, int64_t at_once) {
   std::vector<c10::intrusive_ptr<c10d::Work>> works;
   for (int64_t i = 0; i < calls; ++i) {
     Request request;
     request.about.op = c10d::OpType::ALLREDUCE;
     request.about.name = "a call";
     request.body = [](const Runner& run) { barrier(run); };
-    works.push_back(lane.submit(std::move(request)));
+    works.push_back(queue.submit(std::move(request)));
     if (static_cast<int64_t>(works.size()) < at_once) continue;
     for (const auto& work : works) work->synchronize();
     works.clear();
@@ -31,16 +31,16 @@ void make_calls(Lane& lane, int64_t calls, int64_t at_once) {
 /// Calls by some threads, each of which has up to so many that were not waited for: how many events
 /// were made so far in the process, and how many of them there are.
 std::vector<int64_t> events_of_calls(int64_t threads, int64_t calls, int64_t at_once) {
-  DeviceLane lane({.store = c10::make_intrusive<c10d::HashStore>(),
-                   .name = "events",
-                   .timeout = std::chrono::minutes(1)},
-                  kDevice);
+  DeviceCallQueue queue({.store = c10::make_intrusive<c10d::HashStore>(),
+                         .name = "events",
+                         .timeout = std::chrono::minutes(1)},
+                        kDevice);
   std::vector<std::thread> all;
   for (int64_t i = 0; i < threads; ++i) {
-    all.emplace_back([&] { make_calls(lane, calls, at_once); });
+    all.emplace_back([&] { make_calls(queue, calls, at_once); });
   }
   for (std::thread& one : all) one.join();
-  lane.close();
+  queue.close();
   return CountedEvents::counts();
 }
 

@@ -63,13 +63,13 @@ bool MscclcBackend::Where::operator<(const Where& other) const {
 
 // ---- Where requests run ----
 
-std::shared_ptr<Lane> MscclcBackend::lane(const Where& where) {
+std::shared_ptr<CallQueue> MscclcBackend::queue(const Where& where) {
   const std::lock_guard lock(mutex_);
   TORCH_CHECK(!closed_, "mscclc: the process group ", group_, " was shut down");
   TORCH_CHECK(meeting_.store != nullptr, "mscclc: the process group ", group_,
               " has no ranks: reconfigure() gives it some");
-  std::shared_ptr<Lane>& lane = lanes_[where];
-  if (lane != nullptr) return lane;
+  std::shared_ptr<CallQueue>& queue = queues_[where];
+  if (queue != nullptr) return queue;
   const bool host = where.device.is_cpu(), two = where.from >= 0;
   Membership membership{meeting_.store, meeting_.keys + (host ? "/cpu" : "/cuda"), getRank(),
                         getSize()};
@@ -83,17 +83,17 @@ std::shared_ptr<Lane> MscclcBackend::lane(const Where& where) {
   membership.timeout = timeout_;
   membership.order = order_;
   if (host) {
-    lane = std::make_shared<HostLane>(std::move(membership));
+    queue = std::make_shared<HostCallQueue>(std::move(membership));
   } else {
-    lane = std::make_shared<DeviceLane>(std::move(membership), where.device);
+    queue = std::make_shared<DeviceCallQueue>(std::move(membership), where.device);
   }
-  return lane;
+  return queue;
 }
 
-std::vector<std::shared_ptr<Lane>> MscclcBackend::lanes() {
+std::vector<std::shared_ptr<CallQueue>> MscclcBackend::queues() {
   const std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<Lane>> all;
-  for (const auto& [where, lane] : lanes_) all.push_back(lane);
+  std::vector<std::shared_ptr<CallQueue>> all;
+  for (const auto& [where, queue] : queues_) all.push_back(queue);
   return all;
 }
 
@@ -124,7 +124,7 @@ SymmetricBuffers MscclcBackend::symmetric(const Where& where, const Tensors& ten
 
 MscclcBackend::WorkPtr MscclcBackend::submit(const Where& where, Request request) {
   request.symmetric = symmetric(where, request.about.tensors);
-  WorkPtr work = lane(where)->submit(std::move(request));
+  WorkPtr work = queue(where)->submit(std::move(request));
   const std::lock_guard lock(mutex_);
   if (batch_ && work != nullptr) batch_->works.push_back(work);
   return work;
@@ -360,7 +360,7 @@ Counts MscclcBackend::agree(const std::string& name, const std::vector<int64_t>&
   request.about.name = name;
   request.about.rank = getRank();
   request.body = [=](const Runner& run) { *counts = exchange_counts(run, sent, expected); };
-  lane({c10::Device(c10::kCPU)})->submit(std::move(request))->wait(kNoTimeout);
+  queue({c10::Device(c10::kCPU)})->submit(std::move(request))->wait(kNoTimeout);
   return *counts;
 }
 
@@ -425,7 +425,7 @@ MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& option
     device = c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(options.device_ids[0]));
   } else {
     const std::lock_guard lock(mutex_);
-    for (const auto& [where, lane] : lanes_) {
+    for (const auto& [where, queue] : queues_) {
       if (!where.device.is_cpu()) device = where.device;  // its work is to end, too
     }
   }
@@ -448,7 +448,7 @@ c10::intrusive_ptr<c10d::Backend::Options> MscclcBackend::getBackendOptions() {
 
 c10d::ErrorType MscclcBackend::getError() {
   try {
-    for (const auto& lane : lanes()) lane->check();
+    for (const auto& queue : queues()) queue->check();
     return c10d::ErrorType::SUCCESS;
   } catch (const std::exception&) {
     return c10d::ErrorType::COMM_ERROR;
@@ -456,7 +456,7 @@ c10d::ErrorType MscclcBackend::getError() {
 }
 
 void MscclcBackend::abort() {
-  for (const auto& lane : lanes()) lane->abort("the process group " + group_ + " was aborted");
+  for (const auto& queue : queues()) queue->abort("the process group " + group_ + " was aborted");
 }
 
 void MscclcBackend::shutdown() {
@@ -464,14 +464,14 @@ void MscclcBackend::shutdown() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
   }
-  close_lanes();
+  close_queues();
 }
 
-void MscclcBackend::close_lanes() {
-  for (const auto& lane : lanes()) lane->close();
-  std::map<Where, std::shared_ptr<Lane>> gone;  // a communicator ends without the lock
+void MscclcBackend::close_queues() {
+  for (const auto& queue : queues()) queue->close();
+  std::map<Where, std::shared_ptr<CallQueue>> gone;  // a communicator ends without the lock
   const std::lock_guard lock(mutex_);
-  gone.swap(lanes_);
+  gone.swap(queues_);
 }
 
 #ifdef C10D_BACKEND_HAS_RECONFIGURE
@@ -498,7 +498,7 @@ MscclcBackend::WorkPtr MscclcBackend::reconfigure(const c10d::ReconfigureOptions
     const std::lock_guard lock(mutex_);
     meeting_ = {};  // from now on there are no ranks
   }
-  close_lanes();
+  close_queues();
   auto store = changing_->meet(asked, timeout);
   const std::lock_guard lock(mutex_);
   meeting_ = {std::move(store), "ranks"};

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "python/mscclc/torch/adapter/changing_ranks.h"
-#include "python/mscclc/torch/adapter/lanes/lane.h"
+#include "python/mscclc/torch/adapter/queues/call_queue.h"
 
 namespace mscclc::torch_adapter {
 
@@ -104,7 +104,7 @@ class MscclcBackend : public c10d::Backend {
   WorkPtr alone(Alone what);
 
  private:
-  /// Which lane: the device, and for messages of two ranks the sender and the receiver.
+  /// Which queue: the device, and for messages of two ranks the sender and the receiver.
   struct Where {
     c10::Device device;
     int from = -1, to = -1;
@@ -143,7 +143,7 @@ class MscclcBackend : public c10d::Backend {
               std::chrono::milliseconds timeout);
   WorkPtr submit(const Where& where, Request request);
   WorkPtr submit(Request request);
-  std::shared_ptr<Lane> lane(const Where& where);
+  std::shared_ptr<CallQueue> queue(const Where& where);
   /// What of a collective's tensors is symmetric, so far.
   SymmetricBuffers symmetric(const Where& where, const Tensors& tensors) const;
   /// Connects them all at once.
@@ -156,9 +156,9 @@ class MscclcBackend : public c10d::Backend {
   /// What sends a call to the other backend of a device, or nothing where there is none.
   template <class Call>
   std::function<void()> instead(c10::DeviceType type, const char* name, Call call);
-  std::vector<std::shared_ptr<Lane>> lanes();
+  std::vector<std::shared_ptr<CallQueue>> queues();
   /// Waits for what was queued, and lets go of the ranks.
-  void close_lanes();
+  void close_queues();
 
   const std::string group_;
   std::chrono::milliseconds timeout_;
@@ -172,7 +172,7 @@ class MscclcBackend : public c10d::Backend {
 
   std::mutex mutex_;  ///< guards what follows, except for the numbers
   Meeting meeting_;
-  std::map<Where, std::shared_ptr<Lane>> lanes_;
+  std::map<Where, std::shared_ptr<CallQueue>> queues_;
   bool closed_ = false;
   std::optional<Batch> batch_;
   Numbers numbers_;

@@ -11,7 +11,7 @@
 #include <torch/csrc/distributed/c10d/Types.hpp>
 #include <vector>
 
-#include "python/mscclc/torch/adapter/lanes/lane.h"
+#include "python/mscclc/torch/adapter/queues/call_queue.h"
 
 namespace mscclc::torch_adapter {
 

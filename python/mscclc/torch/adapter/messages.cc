@@ -89,7 +89,7 @@ void MscclcBackend::connect(const std::vector<Where>& places) {
   for (size_t i = 0; i < places.size(); ++i) {
     threads.emplace_back([&, i] {
       try {
-        lane(places[i])->connect();
+        queue(places[i])->connect();
       } catch (...) {
         errors[i] = std::current_exception();
       }

@@ -11,8 +11,8 @@
 #include <string>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
-#include "python/mscclc/torch/adapter/lanes/event_pool.h"
-#include "python/mscclc/torch/adapter/lanes/worker.h"
+#include "python/mscclc/torch/adapter/queues/event_pool.h"
+#include "python/mscclc/torch/adapter/queues/worker.h"
 
 namespace mscclc::torch_adapter {
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
-#include "python/mscclc/torch/adapter/lanes/event_pool.h"
+#include "python/mscclc/torch/adapter/queues/event_pool.h"
 #include "python/mscclc/torch/comms/failures.h"
 
 namespace mscclc::torch_comms {

@@ -1,4 +1,4 @@
-#include "python/mscclc/torch/adapter/lanes/lane.h"
+#include "python/mscclc/torch/adapter/queues/call_queue.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/DeviceGuard.h>
@@ -47,7 +47,7 @@ void run(const Request& request, Communicator& comm, mscclc_stream_t stream) {
 
 }  // namespace
 
-c10::intrusive_ptr<c10d::Work> HostLane::submit(Request request) {
+c10::intrusive_ptr<c10d::Work> HostCallQueue::submit(Request request) {
   auto work = c10::make_intrusive<HostWork>(request.about,
                                             [comm = std::weak_ptr(comm_)](const std::string& why) {
                                               if (const auto alive = comm.lock()) alive->abort(why);
@@ -71,19 +71,19 @@ c10::intrusive_ptr<c10d::Work> HostLane::submit(Request request) {
   return work;
 }
 
-DeviceLane::DeviceLane(Membership membership, c10::Device device)
-    : Lane(std::move(membership)),
+DeviceCallQueue::DeviceCallQueue(Membership membership, c10::Device device)
+    : CallQueue(std::move(membership)),
       device_(device),
       own_(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device)) {}
 
-void DeviceLane::connect() {
+void DeviceCallQueue::connect() {
   const c10::DeviceGuard guard(device_);
   const std::lock_guard lock(mutex_);
   worker_.wait_until_idle();
   comm_->create();
 }
 
-c10::intrusive_ptr<c10d::Work> DeviceLane::submit(Request request) {
+c10::intrusive_ptr<c10d::Work> DeviceCallQueue::submit(Request request) {
   const c10::DeviceGuard guard(device_);
   const c10::impl::VirtualGuardImpl impl(device_.type());
   const std::lock_guard lock(mutex_);
@@ -110,8 +110,8 @@ c10::intrusive_ptr<c10d::Work> DeviceLane::submit(Request request) {
   return work;
 }
 
-void DeviceLane::submit_later(Request request, PooledEvent ready,
-                              c10::intrusive_ptr<DeviceWork> work) {
+void DeviceCallQueue::submit_later(Request request, PooledEvent ready,
+                                   c10::intrusive_ptr<DeviceWork> work) {
   const std::string name = request.about.name;
   auto shared = std::make_shared<PooledEvent>(std::move(ready));  // a task can be copied
   const bool posted = worker_.post([request = std::move(request), ready = std::move(shared), work,
@@ -130,7 +130,7 @@ void DeviceLane::submit_later(Request request, PooledEvent ready,
   TORCH_CHECK(posted, name, ": the process group is of the process before fork()");
 }
 
-void DeviceLane::close() {
+void DeviceCallQueue::close() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;

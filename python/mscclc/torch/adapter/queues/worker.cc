@@ -1,4 +1,4 @@
-#include "python/mscclc/torch/adapter/lanes/worker.h"
+#include "python/mscclc/torch/adapter/queues/worker.h"
 
 #include <algorithm>
 #include <system_error>

@@ -1,6 +1,6 @@
-// Lanes: where collectives of a communicator run, one after the other. On the host device a thread
-// runs them; on a GPU they are queued on streams, by the caller, or, if that would make it wait for
-// a rank that may wait for this one, by a thread.
+// Queues of calls: where collectives of a communicator run, one after the other. On the host device
+// a thread runs them; on a GPU they are queued on streams, by the caller, or, if that would make it
+// wait for a rank that may wait for this one, by a thread.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "python/mscclc/torch/adapter/communicator.h"
-#include "python/mscclc/torch/adapter/lanes/work.h"
-#include "python/mscclc/torch/adapter/lanes/worker.h"
 #include "python/mscclc/torch/adapter/process_state.h"
+#include "python/mscclc/torch/adapter/queues/work.h"
+#include "python/mscclc/torch/adapter/queues/worker.h"
 
 namespace mscclc::torch_adapter {
 
@@ -44,13 +44,13 @@ struct Request {
   int32_t order = ProcessState::get().order;  ///< as it is when the call is made
 };
 
-class Lane {
+class CallQueue {
  public:
-  explicit Lane(Membership membership)
+  explicit CallQueue(Membership membership)
       : comm_(std::make_shared<Communicator>(std::move(membership))) {}
-  virtual ~Lane() = default;
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  virtual ~CallQueue() = default;
+  CallQueue(const CallQueue&) = delete;
+  CallQueue& operator=(const CallQueue&) = delete;
 
   /// nullptr: it is not async, and the current stream is ordered after it.
   virtual c10::intrusive_ptr<c10d::Work> submit(Request request) = 0;
@@ -66,9 +66,9 @@ class Lane {
   const std::shared_ptr<Communicator> comm_;
 };
 
-class HostLane final : public Lane {
+class HostCallQueue final : public CallQueue {
  public:
-  using Lane::Lane;
+  using CallQueue::CallQueue;
   c10::intrusive_ptr<c10d::Work> submit(Request request) override;
   void connect() override {}
   void close() override { worker_.close(); }
@@ -77,9 +77,9 @@ class HostLane final : public Lane {
   Worker worker_;
 };
 
-class DeviceLane final : public Lane {
+class DeviceCallQueue final : public CallQueue {
  public:
-  DeviceLane(Membership membership, c10::Device device);
+  DeviceCallQueue(Membership membership, c10::Device device);
 
   c10::intrusive_ptr<c10d::Work> submit(Request request) override;
   void connect() override;

@@ -1,4 +1,4 @@
-#include "python/mscclc/torch/adapter/lanes/work.h"
+#include "python/mscclc/torch/adapter/queues/work.h"
 
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>

@@ -1,4 +1,4 @@
-#include "python/mscclc/torch/adapter/lanes/event_pool.h"
+#include "python/mscclc/torch/adapter/queues/event_pool.h"
 
 #include "python/mscclc/torch/adapter/process_state.h"
 

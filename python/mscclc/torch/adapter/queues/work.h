@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "python/mscclc/torch/adapter/communicator.h"
-#include "python/mscclc/torch/adapter/lanes/event_pool.h"
+#include "python/mscclc/torch/adapter/queues/event_pool.h"
 
 namespace mscclc::torch_adapter {
 
