@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "executor/simulator/run.h"
 #include "ir/diagnostics/first_message.h"
+#include "ir/support/result.h"
 #include "ir/verify/verify.h"
 #include "passes/prove/prove.h"
 #include "tests/explore/explore.h"
@@ -52,7 +54,8 @@ std::vector<uint64_t> sizes(const Program& program, uint64_t element) {
   return all;
 }
 
-bool right_on_host(const Program& program, uint32_t seeds, std::string& reason) {
+/// What is wrong on the simulator.
+std::optional<Error> wrong_on_host(const Program& program, uint32_t seeds) {
   Simulator runner(program);
   static constexpr std::array kOps = {ReduceOp::sum, ReduceOp::avg, ReduceOp::max};
   const Dtype dtype = program.select.dtypes.empty() ? Dtype::f32 : program.select.dtypes[0];
@@ -67,14 +70,13 @@ bool right_on_host(const Program& program, uint32_t seeds, std::string& reason) 
         Diagnostics diagnostics;
         const RunResult result = runner.run(spec, diagnostics);
         if (result.status == RunStatus::right) continue;
-        reason = fmt::format("simulator, {} bytes, {}, seed {}: {}", spec.bytes,
-                             in_place ? "in place" : "out of place", seed,
-                             first_message(diagnostics, "wrong"));
-        return false;
+        return Error{fmt::format("simulator, {} bytes, {}, seed {}: {}", spec.bytes,
+                                 in_place ? "in place" : "out of place", seed,
+                                 first_message(diagnostics, "wrong"))};
       }
     }
   }
-  return true;
+  return {};
 }
 
 }  // namespace
@@ -89,8 +91,9 @@ Judged judge(const Program& program, const Trial& trial) {
   Diagnostics diagnostics;
   if (!verify_structure(program, diagnostics)) return {Judgement::malformed, {}};
   if (!prove(program, diagnostics).proved) return {Judgement::refused, {}};
-  Judged judged{Judgement::wrong, {}};
-  if (!right_on_host(program, trial.seeds, judged.reason)) return judged;
+  if (const auto wrong = wrong_on_host(program, trial.seeds)) {
+    return {Judgement::wrong, wrong->text()};
+  }
   Exploration explored = explore_all(program, trial.most_states, false);
   const std::string race = explored.reason;
   const bool disputed = explored.verdict == Verdict::race;

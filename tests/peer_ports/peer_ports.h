@@ -2,11 +2,12 @@
 // cost. docs/design/passes.md shows the table; a test holds it to what is measured here.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "ir/support/result.h"
 
 namespace mscclc {
 
@@ -33,11 +34,11 @@ struct PlanCost {
 
 /// Reads tests/peer_plans/<plan>.json. REQUIRES: runs in the repository root.
 PlanCost peer_cost(const PeerPort& port);
-/// Compiles the program with all passes; nothing after errors, which are in `errors`.
-std::optional<PlanCost> our_cost(const PeerPort& port, std::string& errors);
+/// Compiles the program with all passes. Its errors are one text.
+Result<PlanCost> our_cost(const PeerPort& port);
 
-/// The table of docs/design/passes.md. Stops with `errors` set if a program does not compile.
-std::string peer_ports_table(std::string& errors);
+/// The table of docs/design/passes.md, if all programs compile.
+Result<std::string> peer_ports_table();
 /// `page` with its table replaced by `table`; "" if the page has no place for one.
 std::string with_table(const std::string& page, const std::string& table);
 

@@ -32,14 +32,14 @@ std::string remark(const PeerPort& port) {
 
 }  // namespace
 
-std::string peer_ports_table(std::string& errors) {
+Result<std::string> peer_ports_table() {
   std::string table =
       "| MSCCL++'s plan | our program | blocks | ops | synchronisations | scratch | remark |\n"
       "|---|---|--:|--:|--:|--:|---|\n";
   for (const PeerPort& port : peer_ports()) {
     const PlanCost peer = peer_cost(port);
-    const auto ours = our_cost(port, errors);
-    if (!ours) return "";
+    const auto ours = our_cost(port);
+    if (!ours) return ours.error();
     table += fmt::format("| {} | [{}](../../plans/{}.mscl){} | {} · {} | {} | {} | {} | {} |\n",
                          port.plan, port.program, port.program, options_text(port), peer.blocks,
                          ours->blocks, both(peer.ops, ours->ops), both(peer.syncs, ours->syncs),

@@ -81,7 +81,7 @@ PlanCost peer_cost(const PeerPort& port) {
   return cost;
 }
 
-std::optional<PlanCost> our_cost(const PeerPort& port, std::string& errors) {
+Result<PlanCost> our_cost(const PeerPort& port) {
   Sources sources;
   Diagnostics diagnostics;
   const std::string path = fmt::format("plans/{}.mscl", port.program);
@@ -91,10 +91,7 @@ std::optional<PlanCost> our_cost(const PeerPort& port, std::string& errors) {
   const auto program = compile(sources, file, options, {}, diagnostics);
   const auto plan =
       program ? write_plan(*program, builtin_targets().front(), diagnostics) : std::nullopt;
-  if (!plan) {
-    errors = render_text(diagnostics, sources);
-    return std::nullopt;
-  }
+  if (!plan) return Error{render_text(diagnostics, sources)};
   PlanCost cost = count_blocks(Json::parse(*plan));
   for (uint32_t r = 0; r < program->ranks.size(); ++r) {
     cost.scratch = std::max(cost.scratch, scratch_of(*program, r));

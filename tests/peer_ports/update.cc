@@ -11,12 +11,11 @@
 int main() {
   const char* folder = std::getenv("BUILD_WORKSPACE_DIRECTORY");
   if (folder != nullptr && chdir(folder) != 0) return 2;
-  std::string errors;
-  const std::string table = mscclc::peer_ports_table(errors);
+  const auto table = mscclc::peer_ports_table();
   const std::string page = mscclc::read_file("docs/design/passes.md").value();
-  const std::string text = mscclc::with_table(page, table);
-  if (!errors.empty() || text.empty()) {
-    fmt::print(stderr, "{}", errors.empty() ? "docs/design/passes.md has no table\n" : errors);
+  const std::string text = table ? mscclc::with_table(page, *table) : "";
+  if (text.empty()) {
+    fmt::print(stderr, "{}", table ? "docs/design/passes.md has no table\n" : table.error().text());
     return 1;
   }
   std::ofstream("docs/design/passes.md", std::ios::binary | std::ios::trunc) << text;

@@ -7,6 +7,7 @@
 #include "compiler/compile.h"
 #include "executor/simulator/run.h"
 #include "ir/print/print.h"
+#include "ir/support/result.h"
 #include "ir/support/sanitized.h"
 #include "plans/format/plan_json.h"
 #include "tests/property/generator.h"
@@ -25,16 +26,19 @@ Program unrolled(const std::string& text) {
   return *std::move(program);
 }
 
-std::optional<Program> compile_text(const std::string& text, std::string& errors,
-                                    uint32_t max_thread_blocks = 0) {
+Result<Program> compile_text(const std::string& text, uint32_t max_thread_blocks = 0) {
   Sources sources;
   Diagnostics diagnostics;
   PassOptions passes;
   passes.verify_each = true;
   passes.max_thread_blocks = max_thread_blocks;
   auto program = compile(sources, sources.add("random.mscl", text), {}, passes, diagnostics);
-  errors = render_text(diagnostics, sources);
-  return program;
+  if (!program) return Error{render_text(diagnostics, sources)};
+  return *std::move(program);
+}
+
+std::string error_of(const Result<Program>& program) {
+  return program ? "" : program.error().text();
 }
 
 constexpr uint64_t kSizes[] = {0, 4, 52, 400, 5000};
@@ -67,8 +71,8 @@ TEST_CASE("random programs give what they promise") {
   for (uint64_t seed = 1; seed <= kPrograms; ++seed) {
     const std::string text = random_program(seed);
     INFO("seed " << seed << "\n" << text);
-    std::string errors;
-    const auto program = compile_text(text, errors);
+    const auto program = compile_text(text);
+    INFO(error_of(program));
     REQUIRE(program);
     REQUIRE(run_faults(*program, seed, kSizes) == "");
   }
@@ -125,9 +129,8 @@ TEST_CASE("random programs that name no block give the same in any number of blo
     if (text.find("  tb ") != std::string::npos) continue;
     const auto most = static_cast<uint32_t>(3 + seed % 4);  // of up to 3 instances
     INFO("seed " << seed << ", " << most << " blocks\n" << text);
-    std::string errors;
-    const auto program = compile_text(text, errors, most);
-    INFO(errors);
+    const auto program = compile_text(text, most);
+    INFO(error_of(program));
     REQUIRE(program);
     for (const Rank& rank : program->ranks) REQUIRE(rank.blocks <= most);
     REQUIRE(run_faults(*program, seed, one_size(seed)) == "");
@@ -137,11 +140,12 @@ TEST_CASE("random programs that name no block give the same in any number of blo
 TEST_CASE("random programs survive text and JSON") {
   for (uint64_t seed = 1; seed <= kPrograms; ++seed) {
     INFO("seed " << seed);
-    std::string errors;
-    const auto program = compile_text(random_program(seed), errors);
+    const auto program = compile_text(random_program(seed));
+    INFO(error_of(program));
     REQUIRE(program);
     const std::string ir = print_ir(*program);
-    const auto from_text = compile_text(ir, errors);
+    const auto from_text = compile_text(ir);
+    INFO(error_of(from_text));
     REQUIRE(from_text);
     REQUIRE(print_ir(*from_text) == ir);
 

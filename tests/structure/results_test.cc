@@ -1,6 +1,7 @@
 // No function hands out why it failed through a parameter: docs/design/failures.md has Result for
 // that.
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@ namespace mscclc::structure {
 namespace {
 
 constexpr std::string_view kType = "std::string", kSpaces = " \n";
+constexpr std::array<std::string_view, 6> kNames = {"errors", "error",   "message",
+                                                    "reason", "mistake", "why"};
 
 /// Takes `word` from the begin of a text, and spaces before it.
 bool take(std::string_view& text, std::string_view word) {
@@ -21,9 +24,12 @@ bool take(std::string_view& text, std::string_view word) {
   return true;
 }
 
-/// Is `rest`, what follows a std::string, a reference of such a name, as parameters end?
+/// Is `rest`, what follows a std::string, a reference or pointer of such a name, as parameters end?
 bool is_error(std::string_view rest) {
-  if (!take(rest, "&") || (!take(rest, "why") && !take(rest, "error"))) return false;
+  if (!take(rest, "&") && !take(rest, "*")) return false;
+  if (std::ranges::none_of(kNames, [&](std::string_view name) { return take(rest, name); })) {
+    return false;
+  }
   return take(rest, ",") || take(rest, ")");
 }
 
@@ -47,9 +53,12 @@ TEST_CASE("parameters for errors are found, and others are not") {
   const auto count = [](const std::string& text) { return error_parameters("a.h", text).size(); };
   CHECK(count("bool f(int a, std::string& why);") == 1);
   CHECK(count("bool f(std::string &error, int b,\n       std::string&\n why) const;") == 2);
+  CHECK(count("std::optional<int> f(std::string& message, bool& wrong);") == 1);
+  CHECK(count("int f(std::string* errors, std::string* reason);") == 2);
   CHECK(error_parameters("a.h", "\n\nbool f(std::string& why);").front().starts_with("a.h:3: "));
   CHECK(count("void f(const std::string& why, std::string& text);") == 0);
   CHECK(count("std::string& error = errors.back(); f(why);") == 0);
+  CHECK(count("void f(std::string& messages, std::string& line);") == 0);
 }
 
 TEST_CASE("no function hands out an error through a parameter") {

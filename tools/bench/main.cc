@@ -139,15 +139,13 @@ int measure(const Options& options) {
 }
 
 int run(int argc, char** argv) {
-  std::string message;
-  bool wrong = false;
-  const auto options = parse_options({argv + 1, argv + argc}, message, wrong);
-  if (!options) {
-    if (wrong) return failed(message);
-    put(message);
+  const auto line = parse_options({argv + 1, argv + argc});
+  if (!line) return failed(line.error().text());
+  if (!line->help.empty()) {
+    put(line->help);
     return 0;
   }
-  return options->from_json.empty() ? measure(*options) : from_file(*options);
+  return line->options.from_json.empty() ? measure(line->options) : from_file(line->options);
 }
 
 }  // namespace

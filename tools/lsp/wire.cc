@@ -57,7 +57,7 @@ bool Wire::read_header(std::string_view header) {
   return found;
 }
 
-Wire::Got Wire::next(std::string& message) {
+Wire::Got Wire::next(std::string& body) {
   if (!error_.empty()) return Got::broken;
   if (!in_body_) {
     const std::string_view rest = std::string_view(bytes_).substr(begin_);
@@ -71,7 +71,7 @@ Wire::Got Wire::next(std::string& message) {
     in_body_ = true;
   }
   if (bytes_.size() - begin_ < length_) return Got::nothing;
-  message = bytes_.substr(begin_, length_);
+  body = bytes_.substr(begin_, length_);
   begin_ += length_;
   in_body_ = false;
   // What has been handed out is dropped once it is the greater part: each byte is moved once.

@@ -21,7 +21,7 @@ class Wire {
 
   void feed(std::string_view bytes) { bytes_ += bytes; }
   /// The next message that is there as a whole.
-  Got next(std::string& message);
+  Got next(std::string& body);
   /// Why it is broken.
   const std::string& error() const { return error_; }
 

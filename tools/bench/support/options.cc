@@ -240,8 +240,7 @@ bool Options::has_contender(const std::string& name) const {
   return std::ranges::find(contenders, name) != contenders.end();
 }
 
-std::optional<Options> parse_options(const std::vector<std::string>& arguments,
-                                     std::string& message, bool& wrong) {
+mscclc::Result<CommandLine> parse_options(const std::vector<std::string>& arguments) {
   Options options;
   Words words;
   CLI::App app("Times plans and other libraries on this machine's GPUs, in one run",
@@ -252,23 +251,15 @@ std::optional<Options> parse_options(const std::vector<std::string>& arguments,
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
-    message = app.help();
-    wrong = false;
-    return std::nullopt;
+    return CommandLine{.options = {}, .help = app.help()};
   } catch (const CLI::ParseError& e) {
-    message = e.what();
-    wrong = true;
-    return std::nullopt;
+    return Error{e.what()};
   }
   for (const auto parse :
        {parse_dtypes, parse_ops, parse_collectives, parse_contenders, parse_sizes_and_modes}) {
-    const auto parsed = parse(words, options);
-    if (parsed) continue;
-    message = parsed.error().text();
-    wrong = true;
-    return std::nullopt;
+    if (const auto parsed = parse(words, options); !parsed) return parsed.error();
   }
-  return options;
+  return CommandLine{.options = std::move(options), .help = {}};
 }
 
 std::string_view nccl_name(Dtype dtype) {

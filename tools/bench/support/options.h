@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/contract/contract.h"
 #include "ir/ops/ops.h"
+#include "ir/support/result.h"
 
 namespace mscclc::bench {
 
@@ -44,10 +44,12 @@ struct Options {
   bool has_contender(const std::string& name) const;
 };
 
-/// Reads a command line. Nothing if there is nothing to run: `message` is the help or what is wrong
-/// (with `wrong`).
-[[nodiscard]] std::optional<Options> parse_options(const std::vector<std::string>& arguments,
-                                                   std::string& message, bool& wrong);
+struct CommandLine {
+  Options options;
+  std::string help;  ///< all there is to print; empty: it was not asked for
+};
+
+[[nodiscard]] mscclc::Result<CommandLine> parse_options(const std::vector<std::string>& arguments);
 
 /// nccl-tests' name of a type, where it has one: f32 is float.
 std::string_view nccl_name(Dtype dtype);

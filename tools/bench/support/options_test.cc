@@ -13,20 +13,17 @@ std::vector<std::string> words(const std::string& line) {
 }
 
 Options parsed(const std::string& line) {
-  std::string message;
-  bool wrong = false;
-  const auto options = parse_options(words(line), message, wrong);
-  INFO(message);
-  REQUIRE(options);
-  return *options;
+  auto read = parse_options(words(line));
+  INFO((read ? "" : read.error().text()));
+  REQUIRE(read);
+  CHECK(read->help.empty());
+  return std::move(read->options);
 }
 
 std::string refused(const std::string& line) {
-  std::string message;
-  bool wrong = false;
-  CHECK_FALSE(parse_options(words(line), message, wrong));
-  CHECK(wrong);
-  return message;
+  const auto read = parse_options(words(line));
+  REQUIRE_FALSE(read);
+  return read.error().text();
 }
 
 TEST_CASE("sizes grow by a factor, or by a step") {
@@ -136,11 +133,9 @@ TEST_CASE("what is wrong with a command line is reported") {
 }
 
 TEST_CASE("help is no mistake and has examples") {
-  std::string message;
-  bool wrong = true;
-  CHECK_FALSE(parse_options({"--help"}, message, wrong));
-  CHECK_FALSE(wrong);
-  CHECK(message.find("mscclc-bench --from-json r.jsonl") != std::string::npos);
+  const auto read = parse_options({"--help"});
+  REQUIRE(read);
+  CHECK(read->help.find("mscclc-bench --from-json r.jsonl") != std::string::npos);
 }
 
 }  // namespace
