@@ -325,7 +325,7 @@ struct If : Stmt {
   Array<const Arm> arms;
 };
 
-struct Call : Stmt {
+struct DefCall : Stmt {
   Name def;
   Array<const Expr> arguments;
 };

@@ -388,7 +388,7 @@ TEST_CASE("blocks") {
   CHECK(p.text(arms[1].condition) == "b");
   CHECK_FALSE(arms[2].condition.given());
   CHECK(p.source(arms[2].body.place) == "{ sync }");
-  CHECK(p.text(p.statement<ast::Call>(8).arguments) == "ch input (+ 3 4)");
+  CHECK(p.text(p.statement<ast::DefCall>(8).arguments) == "ch input (+ 3 4)");
   const auto& def = p.item<ast::Def>(1);
   CHECK(p.ast->text(def.name) == "halve");
   CHECK(def.parameters.size() == 3);

@@ -339,7 +339,7 @@ const Stmt* StatementParser::if_chain() {
 
 const Stmt* StatementParser::call() {
   if (file_.is_ir) in_.not_in_ir(in_.tok().place, "calls");
-  ast::Call* s = in_.start<ast::Call>(StmtKind::call);
+  ast::DefCall* s = in_.start<ast::DefCall>(StmtKind::call);
   s->def = in_.take_name();
   const Token opened = in_.tok();
   in_.open_bracket();

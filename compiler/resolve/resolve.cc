@@ -334,7 +334,7 @@ class Resolver {
         }
         break;
       case StmtKind::call:
-        call(s.as<ast::Call>());
+        call(s.as<ast::DefCall>());
         break;
       case StmtKind::barrier:
         if (around.place == "group") misplaced(s, "barrier", "group");
@@ -374,7 +374,7 @@ class Resolver {
     nested(p.body, inside, "pipeline");
   }
 
-  void call(const ast::Call& s) {
+  void call(const ast::DefCall& s) {
     names_.use_callee(s.def, NameKind::def);
     for (const Expr& e : s.arguments) {
       const bool bare = e.kind == ExprKind::name;

@@ -41,7 +41,7 @@ LeastWork WorkCounter::count(const ast::Stmt& s) {
     case ast::StmtKind::barrier:
       return {.may_do_ops = true};
     case ast::StmtKind::call:
-      return call(s.as<ast::Call>().def.id);
+      return call(s.as<ast::DefCall>().def.id);
     case ast::StmtKind::if_: {
       LeastWork none;
       for (const ast::If::Arm& arm : s.as<ast::If>().arms) {

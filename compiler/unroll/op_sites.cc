@@ -89,7 +89,7 @@ void OpSites::written_locations(ast::Array<const ast::Location> written) {
 
 // ---- expansions ------------------------------------------------------------------------------
 
-std::optional<uint32_t> OpSites::enter(const ast::Call& s) {
+std::optional<uint32_t> OpSites::enter(const ast::DefCall& s) {
   const uint32_t outer = context_;
   const auto next = static_cast<uint32_t>(contexts_.size() + 1);
   const auto [chain, added] = contexts_.try_emplace({&s, outer}, next);

@@ -33,7 +33,7 @@ class OpSites {
   void written_locations(ast::Array<const ast::Location> written);
 
   /// Goes into an expansion, and gives what leave() takes; nothing if there were too many.
-  std::optional<uint32_t> enter(const ast::Call& s);
+  std::optional<uint32_t> enter(const ast::DefCall& s);
   void leave(uint32_t outer) { context_ = outer; }
 
   /// By site of another unroller: ours. New ones come in the order of its own.

@@ -217,7 +217,7 @@ void Unroller::statement(const ast::Stmt& s) {
       ops_.barrier(s.as<ast::Barrier>());
       break;
     case ast::StmtKind::call:
-      call(s.as<ast::Call>());
+      call(s.as<ast::DefCall>());
       break;
     default:
       scope_.bind_names(s);
@@ -308,7 +308,7 @@ void Unroller::if_(const ast::If& s) {
 
 // ---- expansions ------------------------------------------------------------------------------
 
-bool Unroller::bind_arguments(const ast::Call& s, const ast::Def& def, std::vector<Value>& out) {
+bool Unroller::bind_arguments(const ast::DefCall& s, const ast::Def& def, std::vector<Value>& out) {
   if (s.arguments.size() != def.parameters.size()) {
     Diagnostic& d = evaluator_.fail(
         "argument-count", s.place,
@@ -327,7 +327,7 @@ bool Unroller::bind_arguments(const ast::Call& s, const ast::Def& def, std::vect
   return true;
 }
 
-void Unroller::call(const ast::Call& s) {
+void Unroller::call(const ast::DefCall& s) {
   const Value callee = evaluator_.value(s.def.id);
   if (callee.kind != ValueKind::def || !evaluator_.steps().take(s.place)) return;
   if (!may_end(s, s.place)) return;

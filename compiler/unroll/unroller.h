@@ -43,8 +43,8 @@ class Unroller {
   void pipeline(const ast::Pipeline& s);
   bool enter_pipeline(const ast::Pipeline& s, int64_t& ir_loop);
   void if_(const ast::If& s);
-  void call(const ast::Call& s);
-  bool bind_arguments(const ast::Call& s, const ast::Def& def, std::vector<Value>& out);
+  void call(const ast::DefCall& s);
+  bool bind_arguments(const ast::DefCall& s, const ast::Def& def, std::vector<Value>& out);
 
   // ---- several unrollers (unroll_parts.cc) ----
   uint32_t count_parts() const;

@@ -72,7 +72,7 @@ class Config(Structure):
     ]
 
 
-class Call(Structure):
+class OverlapCall(Structure):
     """mscclc_overlap_call_t"""
 
     _fields_ = [
@@ -149,7 +149,9 @@ class Overlap:
         """What runs fill in: to make it takes longer than the C call."""
         self._b, self._out, self._b_scale = ((c_void_p * weights)() for _ in range(3))
         self._bias, self._had_scales = (c_void_p * (weights if bias else 0))(), False
-        self._call = Call(size=ctypes.sizeof(Call), b=self._b, out=self._out, workspace_bytes=self.workspace_bytes)
+        self._call = OverlapCall(
+            size=ctypes.sizeof(OverlapCall), b=self._b, out=self._out, workspace_bytes=self.workspace_bytes
+        )
         if bias:
             self._call.bias = self._bias
         self._run, self._reference = library().mscclc_overlap_run, ctypes.byref(self._call)

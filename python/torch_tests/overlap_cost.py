@@ -60,8 +60,8 @@ class Case:
         outs = [self.A.new_empty(rows, COLUMNS) for _ in self.Bs]
         workspace = torch.empty(made.workspace_bytes, dtype=torch.uint8, device=self.A.device)
         addresses = lambda all: (ctypes.c_void_p * len(all))(*[one.data_ptr() for one in all]) or None  # noqa: E731
-        arguments = _overlap.Call(
-            ctypes.sizeof(_overlap.Call), self.A.data_ptr(), addresses(self.Bs), addresses(outs),
+        arguments = _overlap.OverlapCall(
+            ctypes.sizeof(_overlap.OverlapCall), self.A.data_ptr(), addresses(self.Bs), addresses(outs),
             addresses(self.biases), None, None, None, workspace.data_ptr(), made.workspace_bytes,
         )  # fmt: skip
         cuda = self.A.device.type == "cuda"

@@ -161,7 +161,7 @@ def repeat(call, calls):
         call()
 
 
-class Place:
+class RankSetup:
     """A rank, its groups and its clock."""
 
     def __init__(self, rank, ranks, device, dtype, meeting):

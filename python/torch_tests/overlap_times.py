@@ -25,7 +25,7 @@ import time
 
 import torch
 import torch.multiprocessing as mp
-from overlap_modes import ALONE, Layer, Place, check, modes_of, repeat
+from overlap_modes import ALONE, Layer, RankSetup, check, modes_of, repeat
 
 from mscclc import ops
 
@@ -187,7 +187,7 @@ class Shape:
 
 def rank_main(rank, given, folder, shapes, left_out, deadline):
     sys.stderr.flush()
-    place = Place(rank, given.ranks, given.device, DTYPES[given.dtype], os.path.join(folder, "meeting"))
+    place = RankSetup(rank, given.ranks, given.device, DTYPES[given.dtype], os.path.join(folder, "meeting"))
     watch = Watch(os.path.join(folder, f"now.{rank}"))
     for name, rows in shapes:
         if place.slowest(time.time()) > deadline:

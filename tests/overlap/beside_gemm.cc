@@ -145,12 +145,12 @@ class BesideGemm {
 
   std::string beside_copies(const BoundCall& bound, const Chunking& chunking, uint8_t* const* at,
                             const Bytes& input, Bytes& output, Diagnostics& d) {
-    const CopiedGemm::Call call{.number = number_,
-                                .chunking = chunking,
-                                .input = at[kInput],
-                                .output = at[kOutput],
-                                .made = input,
-                                .seed = number_ * 16 + communicator_.rank()};
+    const CopiedGemm::CopiedCall call{.number = number_,
+                                      .chunking = chunking,
+                                      .input = at[kInput],
+                                      .output = at[kOutput],
+                                      .made = input,
+                                      .seed = number_ * 16 + communicator_.rank()};
     if (!copied_.spoil(call, d) || !executable_->launch(bound, stream_, d) ||
         !copied_.serve(call, d) || !communicator_.synchronize(stream_, d) ||
         !device_.read(output.data(), at[kOutput], output.size(), d)) {

@@ -20,7 +20,7 @@ bool CopiedGemm::allocate(Diagnostics& diagnostics) {
   return true;
 }
 
-std::vector<CopiedGemm::Region> CopiedGemm::regions(const Call& call, bool of_output) const {
+std::vector<CopiedGemm::Region> CopiedGemm::regions(const CopiedCall& call, bool of_output) const {
   std::vector<Region> all;
   const Side side = of_output ? Side::output : Side::input;
   for (uint32_t a = 0; a < program_.flags.size(); ++a) {
@@ -57,7 +57,7 @@ bool CopiedGemm::await_word(const Region& region, uint64_t value, Diagnostics& d
   return true;
 }
 
-bool CopiedGemm::spoil(const Call& call, Diagnostics& diagnostics) {
+bool CopiedGemm::spoil(const CopiedCall& call, Diagnostics& diagnostics) {
   for (const Region& region : regions(call, false)) {
     const std::vector<uint8_t> rubbish(region.bytes, 0xa5);
     if (!device_.write(call.input + region.begin, rubbish.data(), region.bytes, diagnostics)) {
@@ -67,7 +67,7 @@ bool CopiedGemm::spoil(const Call& call, Diagnostics& diagnostics) {
   return true;
 }
 
-bool CopiedGemm::serve(const Call& call, Diagnostics& diagnostics) {
+bool CopiedGemm::serve(const CopiedCall& call, Diagnostics& diagnostics) {
   const std::vector<Region> inputs = regions(call, false);
   std::vector<size_t> turns;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -97,7 +97,7 @@ bool CopiedGemm::serve(const Call& call, Diagnostics& diagnostics) {
   return true;
 }
 
-std::string CopiedGemm::compare(const Call& call, const std::vector<uint8_t>& output) const {
+std::string CopiedGemm::compare(const CopiedCall& call, const std::vector<uint8_t>& output) const {
   const std::vector<Region> all = regions(call, true);
   for (size_t i = 0; i < all.size(); ++i) {
     const auto begin = output.begin() + static_cast<ptrdiff_t>(all[i].begin);

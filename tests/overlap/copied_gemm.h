@@ -24,7 +24,7 @@ class CopiedGemm {
   [[nodiscard]] bool allocate(Diagnostics& diagnostics);
   const std::vector<CallFlags>& given() const { return given_; }
 
-  struct Call {
+  struct CopiedCall {
     uint64_t number;  ///< from 0
     const Chunking& chunking;
     uint8_t *input, *output;           ///< of the device
@@ -32,19 +32,19 @@ class CopiedGemm {
     uint64_t seed;
   };
   /// Spoils what flags of the input are for. Comes before the launch.
-  [[nodiscard]] bool spoil(const Call& call, Diagnostics& diagnostics);
+  [[nodiscard]] bool spoil(const CopiedCall& call, Diagnostics& diagnostics);
   /// Writes and raises in a random order, then takes what flags of the output are for. Comes after
   /// the launch. False: reported, or a flag did not come within a minute.
-  [[nodiscard]] bool serve(const Call& call, Diagnostics& diagnostics);
+  [[nodiscard]] bool serve(const CopiedCall& call, Diagnostics& diagnostics);
   /// Was all that was taken what the call gave in the end? "": yes. REQUIRES: it has ended.
-  std::string compare(const Call& call, const std::vector<uint8_t>& output) const;
+  std::string compare(const CopiedCall& call, const std::vector<uint8_t>& output) const;
 
  private:
   struct Region {
     uint32_t array, flag;
     uint64_t begin, bytes;  ///< in its buffer
   };
-  std::vector<Region> regions(const Call& call, bool of_output) const;
+  std::vector<Region> regions(const CopiedCall& call, bool of_output) const;
   bool set_word(const Region& region, uint64_t value, Diagnostics& diagnostics);
   bool await_word(const Region& region, uint64_t value, Diagnostics& diagnostics);
 

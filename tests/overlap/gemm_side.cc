@@ -32,7 +32,7 @@ uint64_t FlagMemory::word(uint32_t array, uint32_t flag) const {
   return load_acquire<uint32_t>(reinterpret_cast<const uint32_t*>(words_[array].data()) + flag);
 }
 
-GemmSide::GemmSide(const Program& program, uint32_t rank, FlagMemory& flags, const Call& call,
+GemmSide::GemmSide(const Program& program, uint32_t rank, FlagMemory& flags, const SideCall& call,
                    uint32_t missing)
     : program_(program), flags_(flags), call_(call) {
   for (uint32_t a = 0; a < program.flags.size(); ++a) {

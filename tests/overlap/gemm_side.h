@@ -35,7 +35,7 @@ class FlagMemory {
 /// One rank's, in one call.
 class GemmSide {
  public:
-  struct Call {
+  struct SideCall {
     uint64_t number;  ///< from 0
     const Chunking& chunking;
     uint8_t *input, *output;
@@ -44,7 +44,7 @@ class GemmSide {
   };
   /// Spoils the input, and starts. All must outlive it. `missing`: so many raises of the last flag
   /// of the input are left out.
-  GemmSide(const Program& program, uint32_t rank, FlagMemory& flags, const Call& call,
+  GemmSide(const Program& program, uint32_t rank, FlagMemory& flags, const SideCall& call,
            uint32_t missing = 0);
   /// Waits for its end. What was wrong with the output when it was notified; "": nothing. REQUIRES:
   /// the plan's call has ended, and what it gives is still there.
@@ -58,7 +58,7 @@ class GemmSide {
     std::vector<uint8_t> taken;
   };
   /// One thing to do: raise a flag, or take what one is for.
-  struct Turn {
+  struct FlagAction {
     Region* region;
     bool last;  ///< raise: the region is there from then on
   };
@@ -68,9 +68,9 @@ class GemmSide {
 
   const Program& program_;
   FlagMemory& flags_;
-  const Call call_;
+  const SideCall call_;
   std::vector<Region> regions_;
-  std::vector<Turn> raises_;
+  std::vector<FlagAction> raises_;
   std::thread thread_;
 };
 

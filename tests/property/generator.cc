@@ -16,7 +16,7 @@ using Value = std::set<int>;
 
 /// A chunk that steps may read or write. Chunks of one position have one size for every message,
 /// so steps never mix positions.
-struct Place {
+struct ChunkState {
   std::string text;
   int position;  ///< -1: scratch that holds nothing yet
   int block;     ///< the only block that may touch it, or -1
@@ -62,28 +62,28 @@ class Generator {
     }
   }
 
-  static bool is_scratch(const Place& p) { return p.text[0] == 'w' || p.text[0] == 'l'; }
+  static bool is_scratch(const ChunkState& p) { return p.text[0] == 'w' || p.text[0] == 'l'; }
 
   /// A place of rank r with a value, that `block` may touch; nullptr if the draw finds none.
-  Place* draw_source(int r, int block) {
+  ChunkState* draw_source(int r, int block) {
     for (int attempt = 0; attempt < 8; ++attempt) {
-      Place& p = places_[r][pick(static_cast<int>(places_[r].size()))];
+      ChunkState& p = places_[r][pick(static_cast<int>(places_[r].size()))];
       if (!p.value.empty() && (p.block < 0 || p.block == block)) return &p;
     }
     return nullptr;
   }
 
   /// A place of rank r that `block` may write with a value of this position.
-  Place* draw_target(int r, int block, int position, bool landing) {
+  ChunkState* draw_target(int r, int block, int position, bool landing) {
     for (int attempt = 0; attempt < 8; ++attempt) {
-      Place& p = places_[r][pick(static_cast<int>(places_[r].size()))];
+      ChunkState& p = places_[r][pick(static_cast<int>(places_[r].size()))];
       if (!p.writable || (landing ? p.block < 0 : p.block >= 0 && p.block != block)) continue;
       if (is_scratch(p) || p.position == position) return &p;
     }
     return nullptr;
   }
 
-  void store(Place& target, int position, Value value) {
+  void store(ChunkState& target, int position, Value value) {
     target.position = position;
     target.value = std::move(value);
   }
@@ -128,8 +128,8 @@ class Generator {
 
   void local_copy() {
     const int r = pick(ranks_), block = pick(blocks_);
-    const Place* from = draw_source(r, block);
-    Place* to = from ? draw_target(r, block, from->position, false) : nullptr;
+    const ChunkState* from = draw_source(r, block);
+    ChunkState* to = from ? draw_target(r, block, from->position, false) : nullptr;
     if (!to || to == from) return;
     emit_local(r, block, from->block < 0 && to->block < 0,
                fmt::format("copy {} <- {}", to->text, from->text));
@@ -143,14 +143,14 @@ class Generator {
 
   void local_sum() {
     const int r = pick(ranks_), block = pick(blocks_);
-    const Place* a = draw_source(r, block);
-    const Place* b = a ? draw_source(r, block) : nullptr;
+    const ChunkState* a = draw_source(r, block);
+    const ChunkState* b = a ? draw_source(r, block) : nullptr;
     if (!b || a->position != b->position) return;
     Value sum = a->value;
     sum.insert(b->value.begin(), b->value.end());
     if (sum.size() != a->value.size() + b->value.size()) return;  // something would count twice
-    Place* to = pick(2) == 0 && a->writable ? const_cast<Place*>(a)
-                                            : draw_target(r, block, a->position, false);
+    ChunkState* to = pick(2) == 0 && a->writable ? const_cast<ChunkState*>(a)
+                                                 : draw_target(r, block, a->position, false);
     if (!to || to == b) return;
     emit_local(r, block, a->block < 0 && b->block < 0 && to->block < 0,
                fmt::format("reduce {} <- {}, {}{}", to->text, a->text, b->text, summation()));
@@ -178,8 +178,8 @@ class Generator {
   void put() {
     const auto [r, q] = two_ranks();
     const int t = pick(blocks_), u = pick(blocks_);
-    const Place* from = draw_source(r, t);
-    Place* to = from ? draw_target(q, u, from->position, true) : nullptr;
+    const ChunkState* from = draw_source(r, t);
+    ChunkState* to = from ? draw_target(q, u, from->position, true) : nullptr;
     if (!to || to->block != u) return;
     const std::string here = channel(r, q, t, u), there = channel(q, r, u, t);
     emit(q, in_block(u, fmt::format("signal {}", there)));
@@ -192,8 +192,8 @@ class Generator {
   /// What one side of an exchange works with.
   struct Partner {
     int rank, block;
-    const Place* from;
-    Place *land, *to;
+    const ChunkState* from;
+    ChunkState *land, *to;
     std::string channel;
   };
 
@@ -215,8 +215,8 @@ class Generator {
     emit_exchange(b, *a.land, unit);
     const Value from_a = a.from->value, from_b = b.from->value;
     const int position_a = a.from->position, position_b = b.from->position;
-    for (Place* p : {a.land, a.to}) store(*p, position_b, from_b);
-    for (Place* p : {b.land, b.to}) store(*p, position_a, from_a);
+    for (ChunkState* p : {a.land, a.to}) store(*p, position_b, from_b);
+    for (ChunkState* p : {b.land, b.to}) store(*p, position_a, from_a);
   }
 
   bool draw_partner(Partner& p) {
@@ -230,7 +230,7 @@ class Generator {
     return p.land && p.to && p.land->block == p.block && p.land != p.to && p.land != p.from;
   }
 
-  void emit_exchange(const Partner& p, const Place& there, int unit) {
+  void emit_exchange(const Partner& p, const ChunkState& there, int unit) {
     std::string first, from = p.from->text;
     if (pick(2) == 0) {  // through scratch of a few units, perhaps filled by another block
       const int block = p.from->block < 0 ? pick(blocks_) : p.block;
@@ -249,9 +249,9 @@ class Generator {
   void packets() {
     const auto [r, q] = two_ranks();
     const int t = pick(blocks_), v = pick(blocks_);
-    const Place* from = draw_source(r, t);
+    const ChunkState* from = draw_source(r, t);
     if (!from) return;
-    const Place* plain = pick(2) == 0 ? draw_source(q, v) : nullptr;
+    const ChunkState* plain = pick(2) == 0 ? draw_source(q, v) : nullptr;
     Value value = from->value;
     if (plain) {
       value.insert(plain->value.begin(), plain->value.end());
@@ -260,7 +260,7 @@ class Generator {
         return;
       }
     }
-    Place* to = draw_target(q, v, from->position, false);
+    ChunkState* to = draw_target(q, v, from->position, false);
     if (!to) return;
     const std::string slot = fmt::format("slots[{}]", slots_[q]++);
     emit(r, in_block(
@@ -275,7 +275,7 @@ class Generator {
   void fill_outputs() {
     for (int r = 0; r < ranks_; ++r) {
       for (int c = 0; c < chunks_; ++c) {
-        Place& output = places_[r][2 * c + 1];
+        ChunkState& output = places_[r][2 * c + 1];
         if (!output.value.empty()) continue;
         emit(r, in_block(output.block, fmt::format("copy output[{}] <- input[{}]", c, c)));
         output.value = {r};
@@ -342,7 +342,7 @@ class Generator {
   bool free_;  ///< nothing names a thread block
   std::vector<std::string> bodies_;
   std::vector<std::set<std::string>> channels_;
-  std::vector<std::vector<Place>> places_;
+  std::vector<std::vector<ChunkState>> places_;
   std::vector<int> slots_;
   std::vector<std::vector<int>> rings_;  ///< by rank: how many units its buffers of units hold
 };

@@ -125,7 +125,7 @@ Row to_e4m3(const Row& row, const std::function<float(size_t)>& quotient) {
 // ---- the functions ----
 
 /// What a reference is given: numbers of each parameter, T, and whether T(x) rounds.
-struct Call {
+struct RowArguments {
   std::vector<Row> in;
   Dtype t;
   bool chain;
@@ -140,7 +140,7 @@ struct Call {
 };
 using Results = std::vector<Row>;
 
-Row sum_of(const Call& c) {
+Row sum_of(const RowArguments& c) {
   Row out;
   for (size_t i = 0; i < c.in[0].size(); ++i) out.push_back(c.rounded(c.in[0][i]) + c.in[1][i]);
   return out;
@@ -156,7 +156,7 @@ Row normed(const Row& row, const Row& weight, float eps, float one) {
   return out;
 }
 
-Results layernorm(const Call& c) {
+Results layernorm(const RowArguments& c) {
   const Row v = c.rounded(c.in[0]);
   const float middle = mean(v, [](float x) { return x; });
   const Row centred = each(v, [&](float x) { return x - middle; });
@@ -166,7 +166,7 @@ Results layernorm(const Call& c) {
   return {c.stored(out)};
 }
 
-Results add_norm(const Call& c, float one) {
+Results add_norm(const RowArguments& c, float one) {
   const Row stream = c.rounded(sum_of(c));
   return {c.stored(stream), c.stored(normed(stream, c.in[2], c.scalar(3), one))};
 }
@@ -200,61 +200,61 @@ Results by_powers(const Row& v) {
 }
 
 /// The residual stream, and what is made of its norm.
-Results after_norm(const Call& c, const std::function<Results(const Row&)>& made) {
+Results after_norm(const RowArguments& c, const std::function<Results(const Row&)>& made) {
   const Row stream = c.rounded(sum_of(c));
   Results results = made(c.rounded(normed(stream, c.in[2], c.scalar(3), 0)));
   results.insert(results.begin(), c.stored(stream));
   return results;
 }
 
-Results twice(const Call& c) { return {c.in[0], c.in[0]}; }
+Results twice(const RowArguments& c) { return {c.in[0], c.in[0]}; }
 
 struct Reference {
   const char* name;
-  std::function<Results(const Call&)> results;
+  std::function<Results(const RowArguments&)> results;
 };
 
 const Reference kReferences[] = {
-    {"add", [](const Call& c) { return Results{c.stored(sum_of(c))}; }},
-    {"add_bias", [](const Call& c) { return Results{c.stored(sum_of(c))}; }},
+    {"add", [](const RowArguments& c) { return Results{c.stored(sum_of(c))}; }},
+    {"add_bias", [](const RowArguments& c) { return Results{c.stored(sum_of(c))}; }},
     {"rmsnorm",
-     [](const Call& c) {
+     [](const RowArguments& c) {
        return Results{c.stored(normed(c.rounded(c.in[0]), c.in[1], c.scalar(2), 0))};
      }},
     {"rmsnorm_without_weight",
-     [](const Call& c) {
+     [](const RowArguments& c) {
        return Results{c.stored(normed(c.rounded(c.in[0]), {}, c.scalar(1), 0))};
      }},
     {"gemma_rmsnorm",
-     [](const Call& c) {
+     [](const RowArguments& c) {
        return Results{c.stored(normed(c.rounded(c.in[0]), c.in[1], c.scalar(2), 1))};
      }},
     {"layernorm", layernorm},
-    {"add_rmsnorm", [](const Call& c) { return add_norm(c, 0); }},
-    {"add_gemma_rmsnorm", [](const Call& c) { return add_norm(c, 1); }},
+    {"add_rmsnorm", [](const RowArguments& c) { return add_norm(c, 0); }},
+    {"add_gemma_rmsnorm", [](const RowArguments& c) { return add_norm(c, 1); }},
     {"quantize",
-     [](const Call& c) {
+     [](const RowArguments& c) {
        const Row v = c.rounded(c.in[0]);
        const float by = 1.0f / c.scalar(1);
        return Results{to_e4m3(v, [&](size_t i) { return v[i] * by; })};
      }},
     {"quantize_per_token",
-     [](const Call& c) { return per_token(c.rounded(c.in[0]), c.scalar(1)); }},
-    {"quantize_per_group", [](const Call& c) { return by_128(c.rounded(c.in[0])); }},
-    {"quantize_mxfp8", [](const Call& c) { return by_powers(c.rounded(c.in[0])); }},
+     [](const RowArguments& c) { return per_token(c.rounded(c.in[0]), c.scalar(1)); }},
+    {"quantize_per_group", [](const RowArguments& c) { return by_128(c.rounded(c.in[0])); }},
+    {"quantize_mxfp8", [](const RowArguments& c) { return by_powers(c.rounded(c.in[0])); }},
     {"add_rmsnorm_quantize",
-     [](const Call& c) {
+     [](const RowArguments& c) {
        const float by = 1.0f / c.scalar(4);
        return after_norm(c, [by](const Row& v) {
          return Results{to_e4m3(v, [&](size_t i) { return v[i] * by; })};
        });
      }},
     {"add_rmsnorm_quantize_per_token",
-     [](const Call& c) {
+     [](const RowArguments& c) {
        return after_norm(c, [&c](const Row& v) { return per_token(v, c.scalar(4)); });
      }},
-    {"add_rmsnorm_quantize_per_group", [](const Call& c) { return after_norm(c, by_128); }},
-    {"add_rmsnorm_quantize_mxfp8", [](const Call& c) { return after_norm(c, by_powers); }},
+    {"add_rmsnorm_quantize_per_group", [](const RowArguments& c) { return after_norm(c, by_128); }},
+    {"add_rmsnorm_quantize_mxfp8", [](const RowArguments& c) { return after_norm(c, by_powers); }},
     {"keep_token", twice},
     {"keep_groups", twice},
     {"keep_mxfp8", twice},
@@ -278,7 +278,7 @@ void check(const Reference& reference, Function function, Dtype t, Rounding roun
   INFO(function.name << ", " << info(t).name << ", " << columns << " columns, "
                      << (rounding == Rounding::once ? "once" : "chain"));
   const auto inputs = inputs_of(function, t, columns, dice);
-  Call call{{}, t, rounding == Rounding::chain};
+  RowArguments call{{}, t, rounding == Rounding::chain};
   for (size_t k = 0; k < inputs.size(); ++k) {
     call.in.push_back(numbers(function.params[k].type, t, inputs[k]));
   }

@@ -3,6 +3,8 @@
 #include "tests/structure/definitions.h"
 
 #include <catch2/catch.hpp>
+#include <iterator>
+#include <regex>
 #include <stdexcept>
 
 #include "tests/structure/sources.h"
@@ -28,6 +30,28 @@ TEST_CASE("no name is defined in two files") {
     for (const std::string& path : paths) all += " " + path;
     FAIL_CHECK(name << " is defined in" << all << ": rename one, or give it a namespace");
   }
+}
+
+/// How many types of this name a text defines, whatever they are members of.
+long types_named(const std::string& name, const std::string& text) {
+  const std::regex type(R"(\b(?:struct|class|enum) (?:\w+::)*)" + name + R"(\b[^;,()<>{}]*\{)");
+  return std::distance(std::sregex_iterator(text.begin(), text.end(), type), {});
+}
+
+TEST_CASE("the shortest names of types are given once") {
+  const auto texts = sources();
+  for (const char* name : {"Lane", "Place", "Entry", "Call", "Group", "Turn"}) {
+    long count = 0;
+    for (const auto& [path, text] : texts) count += types_named(name, text);
+    INFO(name);
+    CHECK(count <= 1);
+  }
+}
+
+TEST_CASE("types of a name are counted") {
+  CHECK(types_named("Cell", "struct Cell { }; class Cell final : A::B {};") == 2);
+  CHECK(types_named("Cell", "struct Op::Cell {\n};") == 1);
+  CHECK(types_named("Cell", "struct Cell; f(struct Cell& c) {} struct Cells {};") == 0);
 }
 
 TEST_CASE("two types of one name are found") {

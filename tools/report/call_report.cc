@@ -46,7 +46,7 @@ void take_calls(const json& root, RecordReader& reader, RankCalls& rank) {
     const auto executable =
         static_cast<uint32_t>(reader.number(call, "executable", kMaxExecutable));
     const auto& [plan, collective] = plans[executable];
-    RankCalls::Call made{
+    RankCalls::TracedCall made{
         .collective = collective,
         .dtype = reader.text(call, "dtype"),
         .op = reader.text(call, "op"),
@@ -178,7 +178,7 @@ class TracedGroup {
     out_ += "\nthe calls whose ranks came furthest apart\n";
     for (size_t n = 0; n < std::min(calls_.size(), kMaxShown); ++n) {
       const Late& late = calls_[n];
-      const RankCalls::Call& call = ranks_[late.last]->calls.at(late.call);
+      const RankCalls::TracedCall& call = ranks_[late.last]->calls.at(late.call);
       out_ += fmt::format(
           "{:>10.1f} us  {}: rank {} after rank {}; {} of {} bytes, {}, {} ('{}')\n",
           us(late.most()), call_name(late.call), ranks_[late.last]->rank, ranks_[late.first]->rank,

@@ -17,19 +17,19 @@ namespace mscclc {
 
 /// A rank's file.
 struct RankCalls {
-  struct Call {
+  struct TracedCall {
     std::string collective, dtype, op, plan;
     uint64_t bytes = 0, stream = 0;
     int64_t launched = 0;          ///< nanoseconds of the rank's clock
     std::optional<int64_t> ended;  ///< when the rank first knew
-    bool operator==(const Call& other) const = default;
+    bool operator==(const TracedCall& other) const = default;
   };
   std::string file, host, group;
   uint32_t rank = 0, size = 0;
   uint64_t launched = 0;
   ClockStays stays;
   /// By executable and number of the call.
-  std::map<std::pair<uint32_t, uint64_t>, Call> calls;
+  std::map<std::pair<uint32_t, uint64_t>, TracedCall> calls;
 };
 
 /// Is it a file of MSCCLC_TRACE, rather than one of a failure?

@@ -36,17 +36,17 @@ void read_calls(const Json& root, RecordReader& reader, RankFlight& flight) {
     const auto executable =
         static_cast<uint32_t>(reader.number(call, "executable", kMaxExecutable));
     const Plan& plan = plans[executable];
-    RankFlight::Call made{.collective = plan.collective,
-                          .dtype = reader.text(call, "dtype"),
-                          .op = reader.text(call, "op"),
-                          .plan = plan.name,
-                          .bytes = reader.number(call, "bytes", kMax)};
+    RankFlight::FlightCall made{.collective = plan.collective,
+                                .dtype = reader.text(call, "dtype"),
+                                .op = reader.text(call, "op"),
+                                .plan = plan.name,
+                                .bytes = reader.number(call, "bytes", kMax)};
     made.ended = call.is_object() && call.contains("ended_us") && call["ended_us"].is_number();
     flight.executables[executable][reader.number(call, "call", kMax)] = std::move(made);
   }
 }
 
-std::string call_text(const RankFlight::Call& call) {
+std::string call_text(const RankFlight::FlightCall& call) {
   return fmt::format("{} of {} bytes, {}, {} ('{}')", call.collective, call.bytes, call.dtype,
                      call.op, call.plan);
 }
@@ -61,7 +61,8 @@ uint64_t last_call(const RankFlight& flight, uint32_t executable) {
   return found == flight.executables.end() ? 0 : found->second.rbegin()->first;
 }
 
-const RankFlight::Call* find_call(const RankFlight& flight, uint32_t executable, uint64_t number) {
+const RankFlight::FlightCall* find_call(const RankFlight& flight, uint32_t executable,
+                                        uint64_t number) {
   const auto calls = flight.executables.find(executable);
   if (calls == flight.executables.end()) return nullptr;
   const auto call = calls->second.find(number);
@@ -118,7 +119,7 @@ class Report {
       const uint64_t last = last_call(r, executable);
       if (last == most) continue;
       lagging_.insert(r.rank);
-      const RankFlight::Call* next = find_call(*ahead, executable, last + 1);
+      const RankFlight::FlightCall* next = find_call(*ahead, executable, last + 1);
       out_ += fmt::format(
           "lagging: rank {} has launched {} calls of executable {}, rank {} {}{}\n", r.rank, last,
           executable, ahead->rank, most,
@@ -134,7 +135,7 @@ class Report {
       if (calls == r.executables.end()) continue;
       for (const auto& [number, call] : calls->second) {
         const auto [known, added] = first.emplace(number, &r);
-        const RankFlight::Call* other = find_call(*known->second, executable, number);
+        const RankFlight::FlightCall* other = find_call(*known->second, executable, number);
         if (added || *other == call) continue;
         out_ += fmt::format("differs: call {} of executable {} is {} on rank {}, {} on rank {}\n",
                             number, executable, call_text(*other), known->second->rank,

@@ -15,17 +15,17 @@ namespace mscclc {
 
 /// A rank's file, as far as the report needs it.
 struct RankFlight {
-  struct Call {
+  struct FlightCall {
     std::string collective, dtype, op, plan;
     uint64_t bytes = 0;
     bool ended = false;
-    bool operator==(const Call& other) const {  // whether it has ended may differ
+    bool operator==(const FlightCall& other) const {  // whether it has ended may differ
       return collective == other.collective && dtype == other.dtype && op == other.op &&
              bytes == other.bytes;
     }
   };
   /// An executable's calls that the file has, by number, from 1.
-  using Calls = std::map<uint64_t, Call>;
+  using Calls = std::map<uint64_t, FlightCall>;
 
   std::string file, host, code, reason;
   uint32_t rank = 0, size = 0;

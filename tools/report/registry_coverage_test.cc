@@ -8,17 +8,17 @@ namespace {
 
 /// Plans by size alone: the first that fits is picked.
 struct ByRange : PlanProvider {
-  struct Entry {
+  struct SizedPlan {
     const char* name;
     uint64_t min, max;
   };
-  std::vector<Entry> entries;
+  std::vector<SizedPlan> entries;
 
   std::shared_ptr<const PickedPlan> pick(const PlanRequest& request,
                                          std::vector<PassedOver>* passed_over,
                                          Diagnostics&) override {
     std::shared_ptr<PickedPlan> picked;
-    for (const Entry& e : entries) {
+    for (const SizedPlan& e : entries) {
       const bool fits = e.min <= request.call.bytes && request.call.bytes <= e.max &&
                         request.call.dtype != Dtype::u8;
       if (fits && picked == nullptr) {
@@ -34,7 +34,7 @@ struct ByRange : PlanProvider {
 
 constexpr uint64_t kNoEnd = ~uint64_t{0};
 
-Coverage coverage(std::vector<ByRange::Entry> entries) {
+Coverage coverage(std::vector<ByRange::SizedPlan> entries) {
   ByRange provider;
   provider.entries = std::move(entries);
   std::vector<CoveredPlan> plans;

@@ -114,15 +114,15 @@ void SumForms::add(const System& system, const ChunkContents& contents, const Ch
                        symmetry.chunk(name.buffer, name.chunk, k)};
     const Symbol sum = contents.symbols().turned(found.plain(), k);
     const uint32_t first = owner(at);
-    const Place found_here{form(*contents.trace(), sum, kNone),
-                           first == kNone ? kNone : form(*contents.trace(), sum, first)};
+    const FormPair found_here{form(*contents.trace(), sum, kNone),
+                              first == kNone ? kNone : form(*contents.trace(), sum, first)};
     const auto [place, added] = sums_.try_emplace({at.rank, at.chunk}, found_here);
     if (!added && place->second.form != found_here.form) place->second.form = number(kUnknown);
   }
 }
 
 void SumForms::add_all(const std::string& text) {
-  const Place place{number(text), number(text)};
+  const FormPair place{number(text), number(text)};
   for (uint32_t rank = 0; rank < contract_.ranks; ++rank) {
     const uint32_t chunks = contract_.chunk_count(Side::output, rank);
     for (uint32_t chunk = 0; chunk < chunks; ++chunk) sums_.try_emplace({rank, chunk}, place);
@@ -149,12 +149,12 @@ SumExpressions SumForms::expressions() const {
   if (sums_.empty()) return found;
   const bool in_pieces = std::ranges::any_of(
       texts_, [](const std::string& text) { return text.find(kUnknown) != std::string::npos; });
-  const Place& first = sums_.begin()->second;
+  const FormPair& first = sums_.begin()->second;
   const auto alike = [&](auto part) {
     return std::ranges::all_of(sums_, [&](const auto& s) { return s.second.*part == first.*part; });
   };
   const bool by_owner =
-      !alike(&Place::form) && first.own != kNone && alike(&Place::own) && !in_pieces;
+      !alike(&FormPair::form) && first.own != kNone && alike(&FormPair::own) && !in_pieces;
   std::map<uint32_t, size_t> positions;
   for (const auto& [place, sum] : sums_) {
     const uint32_t form = by_owner ? sum.own : sum.form;

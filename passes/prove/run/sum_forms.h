@@ -37,7 +37,7 @@ class SumForms {
   SumExpressions expressions() const;
 
  private:
-  struct Place {
+  struct FormPair {
     uint32_t form;  ///< in texts_
     uint32_t own;   ///< the same, as seen from the owner
   };
@@ -50,7 +50,7 @@ class SumForms {
   std::vector<std::string> texts_;
   std::unordered_map<std::string, uint32_t> numbers_;        ///< in texts_
   std::map<std::pair<uint64_t, uint32_t>, uint32_t> known_;  ///< by order and owner
-  std::map<std::pair<uint32_t, uint32_t>, Place> sums_;      ///< by rank and chunk
+  std::map<std::pair<uint32_t, uint32_t>, FormPair> sums_;   ///< by rank and chunk
 };
 
 }  // namespace mscclc::proof

@@ -31,11 +31,11 @@ class StampedArray {
   void set(size_t i, uint32_t value) { entries_[i] = {stamp_, value}; }
 
  private:
-  struct Entry {
+  struct Stamped {
     uint64_t stamp = 0;
     uint32_t value = 0;
   };
-  std::vector<Entry> entries_;
+  std::vector<Stamped> entries_;
   uint64_t stamp_ = 1;
 };
 

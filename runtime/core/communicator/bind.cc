@@ -229,7 +229,7 @@ bool Binder::has_flags_in_place() {
 // No kernel for all plans has row functions: the plan's own must take the call.
 bool Binder::check_rows(const BoundCall::State& made) {
   if (x_.plan->functions.empty() || made.launch.blocks == 0) return true;
-  if (made.own.kernel != nullptr || x_.group->device->runs_rows()) return true;
+  if (made.compiled.kernel != nullptr || x_.group->device->runs_rows()) return true;
   return refuse(diagnostics_, "no-row-functions",
                 fmt::format("no kernel of '{}' takes this call of {} {}, and nothing else runs its "
                             "row functions: {}",
@@ -278,10 +278,10 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
 
 // A compiled kernel reads no programs: what it does read takes their place.
 std::span<const uint8_t> BoundCall::State::in_slot() const {
-  if (own.kernel != nullptr) {
+  if (compiled.kernel != nullptr) {
     if (executable->compiled_kernels->bytes_in_memory() == 0) return {};
-    return {reinterpret_cast<const uint8_t*>(own.lines.data()),
-            own.lines.size() * sizeof(CompiledLine)};
+    return {reinterpret_cast<const uint8_t*>(compiled.lines.data()),
+            compiled.lines.size() * sizeof(CompiledLine)};
   }
   if (launch.carried) return {};
   return {programs.data(), programs.bytes()};
@@ -293,18 +293,18 @@ bool BoundCall::State::place(SlotPool& slots, Diagnostics& diagnostics) {
   if (content.empty()) return true;
   slot = slots.take(content, diagnostics);
   if (slot == nullptr) return false;
-  if (own.kernel == nullptr) {
+  if (compiled.kernel == nullptr) {
     launch.programs = slot->data;
   } else {
-    own.lines_at = slot->data;
+    compiled.lines_at = slot->data;
   }
   return true;
 }
 
 void BoundCall::State::choose_kernel(KernelChoice* kernels) {
-  own.kernel = nullptr;
+  compiled.kernel = nullptr;
   is_chosen = kernels != nullptr && kernels->is_loaded();
-  if (is_chosen) kernels->choose(programs, launch, own);
+  if (is_chosen) kernels->choose(programs, launch, compiled);
 }
 
 // By the programs as they are here: those in a slot lie on the device.
@@ -349,10 +349,10 @@ void Binder::plan_copies(BoundCall::State& made) const {
 }
 
 // Addresses, lengths and types may need another kernel than those that load() has asked about.
-// Kernels of the plan's own are only chosen if they fit.
+// Compiled kernels are only chosen if they fit.
 bool Binder::check_fit(BoundCall::State& made) {
   device::LaunchPlan& launch = made.launch;
-  if (launch.blocks == 0 || made.own.kernel != nullptr) return true;
+  if (launch.blocks == 0 || made.compiled.kernel != nullptr) return true;
   const uint32_t in_short = launch.in_short != nullptr ? launch.in_short->operands : 0;
   const KernelKey key{launch.uses,      launch.program_bytes, call_.dtype,
                       call_.accumulate, call_.reduce,         in_short};
@@ -399,7 +399,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
                 std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
   made->choose_kernel(x_.compiled_kernels.get());
   if (!made->place(*x_.slots, diagnostics_)) return nullptr;
-  if (made->own.kernel == nullptr) shorten(*made);
+  if (made->compiled.kernel == nullptr) shorten(*made);
   if (!check_rows(*made) || !check_fit(*made)) return nullptr;
   return made;
 }
@@ -437,7 +437,7 @@ std::shared_ptr<BoundCall::State> Binder::run_together() {
 
 // Collective: no rank is left with a call that another cannot make.
 std::shared_ptr<BoundCall::State> Binder::try_together() {
-  Group& group = *x_.group;
+  RankGroup& group = *x_.group;
   std::vector<std::vector<uint8_t>> messages;
   if (!exchange_places(prepare(), messages) || !same_calls(messages)) return nullptr;
   bool able = take_places(messages);
@@ -451,7 +451,7 @@ std::shared_ptr<BoundCall::State> Binder::try_together() {
 
 bool BoundCall::has_compiled_kernel() const {
   precondition(state_ != nullptr);
-  return state_->own.kernel != nullptr;
+  return state_->compiled.kernel != nullptr;
 }
 
 std::shared_ptr<BoundCall::State> Executable::State::bind(const CollectiveCall& call,

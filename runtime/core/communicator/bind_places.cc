@@ -139,7 +139,7 @@ std::set<std::pair<uint64_t, Switches::Members>> Binder::buffers_to_join() const
 
 // Collective: joins registered buffers at the plan's switches.
 bool Binder::join_buffers() {
-  Group& group = *x_.group;
+  RankGroup& group = *x_.group;
   for (const auto& [number, members] : buffers_to_join()) {
     group.joined.emplace(number, members);
     const auto found = group.buffers.find(number);

@@ -27,7 +27,7 @@
 namespace mscclc {
 
 struct RegisteredBuffer::State {
-  std::shared_ptr<Group> group;
+  std::shared_ptr<RankGroup> group;
   uint64_t number;
   /// Calls may still use the peers' memory as it is mapped here, and peers this rank's.
   ~State() {
@@ -38,7 +38,7 @@ struct RegisteredBuffer::State {
 
 RankMemory RegisteredBuffer::of_rank(uint32_t rank) const {
   precondition(rank < state_->group->size());
-  const Group& group = *state_->group;
+  const RankGroup& group = *state_->group;
   const SharedBuffer& buffer = *group.buffers.at(state_->number);
   if (rank == group.rank()) return {buffer.bytes == 0 ? nullptr : buffer.address, buffer.bytes};
   const Memory* peer = buffer.peers[rank].get();
@@ -49,7 +49,7 @@ RankMemory RegisteredBuffer::of_rank(uint32_t rank) const {
 namespace {
 
 /// The calls of this rank, for 'mscclc report'. What cannot be written is no reason to fail.
-void write_trace(const Group& group) {
+void write_trace(const RankGroup& group) {
   if (group.trace_file.empty()) return;
   const CallTrace trace{.rank = group.rank(),
                         .size = group.size(),
@@ -73,13 +73,13 @@ void write_trace(const Group& group) {
 }  // namespace
 
 struct Communicator::State {
-  explicit State(std::shared_ptr<Group> of) : group(std::move(of)), monitor(group) {}
+  explicit State(std::shared_ptr<RankGroup> of) : group(std::move(of)), monitor(group) {}
   ~State() {
     write_trace(*group);
     group->close();
   }
 
-  const std::shared_ptr<Group> group;
+  const std::shared_ptr<RankGroup> group;
   Monitor monitor;
 };
 
@@ -88,7 +88,7 @@ Communicator::~Communicator() = default;
 
 namespace {
 
-bool read_files(const Environment& environment, Group& group, Diagnostics& diagnostics) {
+bool read_files(const Environment& environment, RankGroup& group, Diagnostics& diagnostics) {
   const auto pattern = environment.text(Variable::MSCCLC_FLIGHT_FILE, diagnostics);
   if (!pattern) return false;
   group.flight_file = *pattern;
@@ -106,7 +106,7 @@ bool read_files(const Environment& environment, Group& group, Diagnostics& diagn
 }
 
 /// What the environment says about this; false: reported.
-bool read_settings(Group& group, Diagnostics& diagnostics) {
+bool read_settings(RankGroup& group, Diagnostics& diagnostics) {
   const Environment environment = Environment::of_process();
   if (!check_settings(environment, diagnostics)) return false;
   const auto check = environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
@@ -138,7 +138,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
     refuse(diagnostics, "no-bootstrap", "a communicator needs a bootstrap; it is nullptr");
     return nullptr;
   }
-  auto group = std::make_shared<Group>();
+  auto group = std::make_shared<RankGroup>();
   group->bootstrap = std::move(bootstrap);
   group->device = std::move(device);
   const auto timeout = timeout_of(options, diagnostics);
@@ -188,7 +188,7 @@ std::shared_ptr<OneThread> Communicator::one_thread() const {
 std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> plan,
                                                const LoadOptions& options,
                                                Diagnostics& diagnostics) {
-  Group& group = *state_->group;
+  RankGroup& group = *state_->group;
   const OneThread::Visit visit(group.one_thread, diagnostics);
   if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
   group.release();
@@ -221,7 +221,7 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
 namespace {
 
 /// Memory that was freed since it was registered is what other ranks have mapped no more.
-std::vector<BufferOverlap> overlaps_of(const Group& group, const SharedBuffer& buffer) {
+std::vector<BufferOverlap> overlaps_of(const RankGroup& group, const SharedBuffer& buffer) {
   std::vector<BufferOverlap> found;
   for (const auto& [number, other] : group.buffers) {
     const auto overlap =
@@ -246,7 +246,7 @@ bool take_overlaps(std::vector<std::vector<uint8_t>>& messages,
 
 std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, uint64_t bytes,
                                                                 Diagnostics& diagnostics) {
-  Group& group = *state_->group;
+  RankGroup& group = *state_->group;
   const OneThread::Visit visit(group.one_thread, diagnostics);
   if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
   group.release();
@@ -296,7 +296,7 @@ bool Communicator::has_failed(Diagnostics& diagnostics) const {
 }
 
 bool Communicator::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
-  Group& group = *state_->group;
+  RankGroup& group = *state_->group;
   const OneThread::Visit visit(group.one_thread, diagnostics);
   if (!visit) return false;
   const bool done = group.device->synchronize(stream, diagnostics);

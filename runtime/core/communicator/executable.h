@@ -69,11 +69,11 @@ struct BoundCall::State {
   device::LaunchPlan launch{};
   BlockPrograms programs;         ///< launch.programs
   device::ShortProgram in_short;  ///< launch.in_short, if there is one
-  CompiledCall own;
-  bool is_chosen = false;  ///< whether a kernel of the plan's own runs it: the kernels were there
+  CompiledCall compiled;
+  bool is_chosen = false;  ///< whether a compiled kernel runs it: the kernels were there
   std::vector<StagingCopy> before, after;
 
-  /// Lets a kernel of the plan's own run it, if there is one that can.
+  /// Lets a compiled kernel run it, if there is one that can.
   void choose_kernel(KernelChoice* kernels);
   /// Gives it a slot, if it needs one. False: reported.
   [[nodiscard]] bool place(SlotPool& slots, Diagnostics& diagnostics);
@@ -83,7 +83,7 @@ struct BoundCall::State {
 
 /// A plan that is loaded, and its calls.
 struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::State> {
-  State(std::shared_ptr<Group> group, std::shared_ptr<const Program> plan,
+  State(std::shared_ptr<RankGroup> group, std::shared_ptr<const Program> plan,
         const LoadOptions& options)
       : LoadedPlan(std::move(group), std::move(plan), options), memory(*this), lanes(*this) {}
 

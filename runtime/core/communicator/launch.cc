@@ -97,11 +97,11 @@ void Executable::State::renew(BoundCall::State& binding) {
   const device::LaunchPlan before = binding.launch;
   const SlotPool::Slot slot = binding.slot;
   binding.choose_kernel(compiled_kernels.get());
-  if (binding.own.kernel == nullptr) return;
+  if (binding.compiled.kernel == nullptr) return;
   binding.launch.in_short = nullptr;
   Diagnostics ignored;
   if (binding.place(*slots, ignored)) return;
-  binding.own.kernel = nullptr;
+  binding.compiled.kernel = nullptr;
   binding.launch = before;
   binding.slot = slot;
 }
@@ -138,16 +138,16 @@ bool Executable::State::launch(BoundCall::State& binding, StreamHandle stream,
 
 bool Executable::State::start(const BoundCall::State& binding, StreamHandle stream,
                               Diagnostics& diagnostics) {
-  const CompiledCall& own = binding.own;
-  if (stamps_ != nullptr && own.kernel == nullptr) {
+  const CompiledCall& compiled = binding.compiled;
+  if (stamps_ != nullptr && compiled.kernel == nullptr) {
     device::LaunchPlan stamped = binding.launch;
     stamped.stamps = stamps_;
     stamped.stamp_words = stamp_words_;
     return group->device->launch(stamped, stream, diagnostics);
   }
-  if (own.kernel == nullptr) return group->device->launch(binding.launch, stream, diagnostics);
-  return compiled_kernels->loaded().launch(own.kernel, binding.launch, own.arguments(), stream,
-                                           diagnostics);
+  if (compiled.kernel == nullptr) return group->device->launch(binding.launch, stream, diagnostics);
+  return compiled_kernels->loaded().launch(compiled.kernel, binding.launch, compiled.arguments(),
+                                           stream, diagnostics);
 }
 
 bool Executable::State::enqueue(const BoundCall::State& binding, StreamHandle stream,

@@ -46,7 +46,7 @@ class PlanLoader {
   bool open_board(SharedBoard& board, const std::vector<std::vector<uint8_t>>& messages);
   bool write_program();
   bool join_switches();
-  /// Do only kernels of the plan's own run it on this device?
+  /// Do only compiled kernels run it on this device?
   bool needs_kernels() const { return !x_.plan->functions.empty() && !group_.device->runs_rows(); }
   bool refuse_without_kernels(const Error& why);
   uint64_t program_bytes() const;
@@ -54,7 +54,7 @@ class PlanLoader {
   uint64_t counts() const { return uint64_t{x_.blocks()} * x_.wait_slots->per_block(); }
 
   Executable::State& x_;
-  Group& group_;
+  RankGroup& group_;
   Diagnostics& diagnostics_;
   std::string hash_;                   ///< plan_digest()
   std::vector<uint8_t> board_ticket_;  ///< of own_board, if this rank makes it
@@ -104,7 +104,7 @@ bool PlanLoader::check_flags() const {
       diagnostics_);
 }
 
-// Devices run sums and row functions in steps of their own, kernels of the plan's own together.
+// Devices run sums and row functions in steps of their own, compiled kernels together.
 bool PlanLoader::lower_plan() {
   const RowSteps rows = needs_kernels() ? KernelChoice::row_steps(*x_.plan) : RowSteps::apart;
   return lower_rank(*x_.plan, x_.rank, x_.program, diagnostics_, rows);

@@ -18,7 +18,8 @@ namespace {
 
 /// What a rank says of itself when it joins.
 struct Introduction {
-  std::array<uint8_t, 8> nonce = {};  ///< so that no two communicators say the same: Group::digest
+  std::array<uint8_t, 8> nonce =
+      {};  ///< so that no two communicators say the same: RankGroup::digest
   uint8_t check_calls = 0;
   std::span<const uint8_t> room = {};  ///< Device::room()
   HostPlace place = {};
@@ -74,7 +75,7 @@ std::optional<Found> read_found(std::span<const uint8_t> message) {
 
 class Meeting {
  public:
-  Meeting(Group& group, Diagnostics& diagnostics) : group_(group), diagnostics_(diagnostics) {}
+  Meeting(RankGroup& group, Diagnostics& diagnostics) : group_(group), diagnostics_(diagnostics) {}
 
   bool run(bool able) {
     return introduce(able) && agree(find_links() && board_.make(group_, ticket_, diagnostics_)) &&
@@ -92,7 +93,7 @@ class Meeting {
   uint32_t size() const { return static_cast<uint32_t>(said_.size()); }
   bool is_near(uint32_t rank) const { return rank == group_.rank() || !group_.links[rank].lanes; }
 
-  Group& group_;
+  RankGroup& group_;
   Diagnostics& diagnostics_;
   std::vector<uint8_t> room_;
   std::vector<std::vector<uint8_t>> introductions_, found_;
@@ -218,7 +219,7 @@ bool Meeting::open_board() {
 
 }  // namespace
 
-bool meet(Group& group, bool able, Diagnostics& diagnostics) {
+bool meet(RankGroup& group, bool able, Diagnostics& diagnostics) {
   return Meeting(group, diagnostics).run(able);
 }
 

@@ -9,6 +9,6 @@ namespace mscclc {
 
 /// Collective. `able`: this rank can take part; otherwise the others learn the last error of
 /// `diagnostics`. False: reported, on all ranks.
-[[nodiscard]] bool meet(Group& group, bool able, Diagnostics& diagnostics);
+[[nodiscard]] bool meet(RankGroup& group, bool able, Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -19,7 +19,7 @@ namespace mscclc {
 
 class Monitor {
  public:
-  explicit Monitor(std::shared_ptr<Group> group) : group_(std::move(group)) {}
+  explicit Monitor(std::shared_ptr<RankGroup> group) : group_(std::move(group)) {}
   ~Monitor();
   /// Starts watching in the background. False: reported.
   [[nodiscard]] bool start(Diagnostics& diagnostics);
@@ -55,7 +55,7 @@ class Monitor {
   std::string write_flight_file(const Diagnostic& error, const Waits& waits, bool& written);
   void add_advice(const std::string& text);
 
-  const std::shared_ptr<Group> group_;
+  const std::shared_ptr<RankGroup> group_;
   std::mutex mutex_;  ///< of the next three
   std::vector<std::weak_ptr<Executable::State>> executables_;
   Waits last_waits_;

@@ -63,8 +63,8 @@ std::string text_of(const Diagnostic* error) {
 
 }  // namespace
 
-bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view what,
-                     std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) {
+bool RankGroup::exchange(bool able, std::span<const uint8_t> own, std::string_view what,
+                         std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) {
   std::vector<uint8_t> message{able ? kAble : kUnable};
   if (able) {
     message.insert(message.end(), own.begin(), own.end());
@@ -92,8 +92,8 @@ bool Group::exchange(bool able, std::span<const uint8_t> own, std::string_view w
 
 // Equal texts are said once. What is said where this rank failed, too, is the same on all ranks
 // that failed so: printing what all of them say gives one text.
-void Group::report_unable(const std::vector<Unable>& unable, std::string_view what,
-                          Diagnostics& diagnostics) const {
+void RankGroup::report_unable(const std::vector<Unable>& unable, std::string_view what,
+                              Diagnostics& diagnostics) const {
   for (const auto& [text, ranks] : unable) {
     const bool own = std::find(ranks.begin(), ranks.end(), rank()) != ranks.end();
     if (!own) {
@@ -106,7 +106,7 @@ void Group::report_unable(const std::vector<Unable>& unable, std::string_view wh
 }
 
 // Of what this rank has ended itself, its bootstrap knows only that it has given up.
-void Group::report_broken(bool able, Diagnostics said, Diagnostics& diagnostics) const {
+void RankGroup::report_broken(bool able, Diagnostics said, Diagnostics& diagnostics) const {
   if (failure != nullptr && failure->is_own()) {
     said = {};
     const std::string code = failure->report(said)->code;
@@ -117,24 +117,24 @@ void Group::report_broken(bool able, Diagnostics said, Diagnostics& diagnostics)
   for (const Diagnostic& d : said.all()) diagnostics.add(d);
 }
 
-void Group::note_call(const std::string& call, Diagnostics& diagnostics) const {
+void RankGroup::note_call(const std::string& call, Diagnostics& diagnostics) const {
   const Diagnostic* const error = last_error(diagnostics);
   if (call.empty() || error == nullptr || error->code != "call-differs") return;
   note_at_last_error(fmt::format("rank {} makes {}", rank(), call), diagnostics);
 }
 
-bool Group::agree(bool able, std::string_view what, Diagnostics& diagnostics) {
+bool RankGroup::agree(bool able, std::string_view what, Diagnostics& diagnostics) {
   std::vector<std::vector<uint8_t>> all;
   return exchange(able, {}, what, all, diagnostics);
 }
 
-void Group::append_joined(std::vector<uint8_t>& message) const {
+void RankGroup::append_joined(std::vector<uint8_t>& message) const {
   for (const auto& [number, members] : joined) {
     message.push_back(static_cast<uint8_t>(buffers.count(number)));
   }
 }
 
-bool Group::forget_joined(std::vector<std::vector<uint8_t>>& messages) {
+bool RankGroup::forget_joined(std::vector<std::vector<uint8_t>>& messages) {
   const auto listed = static_cast<ptrdiff_t>(joined.size());
   ptrdiff_t i = 0;
   const auto is_gone = [&](const std::vector<uint8_t>& message) { return message[i] == 0; };
@@ -149,7 +149,7 @@ bool Group::forget_joined(std::vector<std::vector<uint8_t>>& messages) {
   return true;
 }
 
-void Group::report_hang(const std::set<uint32_t>& awaited, const std::string& why, bool wait) {
+void RankGroup::report_hang(const std::set<uint32_t>& awaited, const std::string& why, bool wait) {
   if (!failure->is_open()) return;
   failure->set("hang", why);  // its other blocks end, too
   if (const auto verdict = bootstrap->report_waits({{awaited.begin(), awaited.end()}, why}, wait)) {
@@ -157,7 +157,7 @@ void Group::report_hang(const std::set<uint32_t>& awaited, const std::string& wh
   }
 }
 
-void Group::fail(const std::string& code, const std::string& why) {
+void RankGroup::fail(const std::string& code, const std::string& why) {
   // The bootstrap reports to the others which rank has said it. Without memory for that, the next
   // call of this does.
   if (failure->set(code, fmt::format("rank {}: {}", rank(), why))) others_wait_ = true;
@@ -166,38 +166,38 @@ void Group::fail(const std::string& code, const std::string& why) {
   others_wait_ = false;
 }
 
-void Group::fail(const Diagnostics& diagnostics) {
+void RankGroup::fail(const Diagnostics& diagnostics) {
   const Diagnostic* error = last_error(diagnostics);
   fail(error == nullptr ? "aborted" : error->code, text_of(error));
 }
 
 // Costs a launch a few loads: streams are few.
-void Group::launched(StreamHandle stream) {
+void RankGroup::launched(StreamHandle stream) {
   if (!is_busy(stream)) busy_streams_.push_back(stream);
 }
 
-bool Group::is_busy(StreamHandle stream) const {
+bool RankGroup::is_busy(StreamHandle stream) const {
   return std::find(busy_streams_.begin(), busy_streams_.end(), stream) != busy_streams_.end();
 }
 
-void Group::ended(StreamHandle stream) {
+void RankGroup::ended(StreamHandle stream) {
   std::erase(busy_streams_, stream);
   if (busy_streams_.empty()) retired_.clear();
 }
 
-void Group::retire(std::shared_ptr<void> used) {
+void RankGroup::retire(std::shared_ptr<void> used) {
   if (busy_streams_.empty()) return;
   retired_.push_back(std::move(used));
   if (closed_) release();
 }
 
-void Group::close() {
+void RankGroup::close() {
   closed_ = true;
   release();
 }
 
 // While a stream of the device is captured, CUDA does not wait for the others: then all is kept.
-void Group::release() {
+void RankGroup::release() {
   Diagnostics problems;
   if (retired_.empty()) return;
   const bool ended = device->drain(problems);
@@ -210,8 +210,9 @@ void Group::release() {
   }
 }
 
-std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer, const MemoryHandle& handle,
-                                    Diagnostics& diagnostics, ReachedBy reached) {
+std::unique_ptr<Memory> import_from(const RankGroup& group, uint32_t peer,
+                                    const MemoryHandle& handle, Diagnostics& diagnostics,
+                                    ReachedBy reached) {
   Diagnostics own;
   Device& device = *group.device;
   device.set_end_of_waits([failure = group.failure] { return failure->happened(); });
@@ -226,7 +227,7 @@ std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer, const Mem
   return group.regions->add(peer, std::move(memory));
 }
 
-std::shared_ptr<Memory> import_piece(Group& group, uint32_t peer, const PieceHandle& piece,
+std::shared_ptr<Memory> import_piece(RankGroup& group, uint32_t peer, const PieceHandle& piece,
                                      uint64_t bytes, ReachedBy reached, Diagnostics& diagnostics) {
   const uint64_t there = piece.handle.bytes;
   if (piece.offset > there || bytes > there - piece.offset) {
@@ -251,7 +252,7 @@ std::shared_ptr<Memory> import_piece(Group& group, uint32_t peer, const PieceHan
   return std::make_shared<MemoryPart>(std::move(block), piece.offset, bytes);
 }
 
-bool import_all(const Group& group, const std::vector<std::vector<uint8_t>>& handles,
+bool import_all(const RankGroup& group, const std::vector<std::vector<uint8_t>>& handles,
                 std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics) {
   peers.resize(handles.size());
   for (uint32_t r = 0; r < handles.size(); ++r) {

@@ -86,7 +86,7 @@ class PlanNames {
 inline constexpr std::string_view kNoFlightFile = "none";
 
 /// Thread safety: one thread at a time, the communicator's; fail() and rank() from any.
-struct Group {
+struct RankGroup {
   std::unique_ptr<Bootstrap> bootstrap;
   std::shared_ptr<Device> device;
   /// Memory of peers that this rank's blocks can name.
@@ -192,17 +192,18 @@ struct Group {
 
 /// Maps a peer's memory, or makes it known to lanes: that is all where the link gives no access.
 /// Errors name the peer. Ends when the communicator fails.
-[[nodiscard]] std::unique_ptr<Memory> import_from(const Group& group, uint32_t peer,
+[[nodiscard]] std::unique_ptr<Memory> import_from(const RankGroup& group, uint32_t peer,
                                                   const MemoryHandle& handle,
                                                   Diagnostics& diagnostics,
                                                   ReachedBy reached = ReachedBy::blocks);
 /// Maps `bytes` bytes of a peer's pool: its block, if that is not mapped yet. nullptr: reported
 /// (bad-handle, or as import_from()).
-[[nodiscard]] std::shared_ptr<Memory> import_piece(Group& group, uint32_t peer,
+[[nodiscard]] std::shared_ptr<Memory> import_piece(RankGroup& group, uint32_t peer,
                                                    const PieceHandle& piece, uint64_t bytes,
                                                    ReachedBy reached, Diagnostics& diagnostics);
 /// Maps what other ranks have encoded; an empty handle is no memory. `peers` and `handles` by rank.
-[[nodiscard]] bool import_all(const Group& group, const std::vector<std::vector<uint8_t>>& handles,
+[[nodiscard]] bool import_all(const RankGroup& group,
+                              const std::vector<std::vector<uint8_t>>& handles,
                               std::vector<std::unique_ptr<Memory>>& peers,
                               Diagnostics& diagnostics);
 

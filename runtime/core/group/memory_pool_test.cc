@@ -121,7 +121,7 @@ TEST_CASE("memory that there is not is reported") {
 /// A group whose only other rank is itself.
 struct Peers {
   Fixture f;
-  Group group;
+  RankGroup group;
   Peers() {
     group.bootstrap = std::move(make_in_process_bootstraps(1, std::chrono::milliseconds(1000))[0]);
     group.device = f.device;

@@ -131,12 +131,13 @@ void KernelCache::make_room(const Fd& folder) const {
 
 // Not before it is unlocked: whichever process has waited for it looks whether the kernels are
 // here.
-KernelCache::Turn::~Turn() {
+KernelCache::KeyTurn::~KeyTurn() {
   if (file_.valid()) (void)::unlinkat(folder_.get(), name_.c_str(), 0);
 }
 
-KernelCache::Turn KernelCache::take_turn(const std::string& key, std::chrono::milliseconds patience,
-                                         const std::function<bool()>& over) const {
+KernelCache::KeyTurn KernelCache::take_turn(const std::string& key,
+                                            std::chrono::milliseconds patience,
+                                            const std::function<bool()>& over) const {
   auto folder = make_own_folder(folder_);
   if (!folder) return {};
   std::string name = fmt::format(".{}.turn", key);
@@ -147,7 +148,7 @@ KernelCache::Turn KernelCache::take_turn(const std::string& key, std::chrono::mi
     if (errno != EWOULDBLOCK || over() || std::chrono::steady_clock::now() > end) return {};
     std::this_thread::sleep_for(kAskAgain);
   }
-  return Turn(*std::move(folder), std::move(file), std::move(name));
+  return KeyTurn(*std::move(folder), std::move(file), std::move(name));
 }
 
 std::string KernelCache::place() const {

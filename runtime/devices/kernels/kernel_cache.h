@@ -37,24 +37,24 @@ class KernelCache {
   Result<void> keep(const std::string& key, const std::string& image) const;
 
   /// One process makes a key's kernels, while others wait for it.
-  class Turn {
+  class KeyTurn {
    public:
-    Turn() = default;
-    ~Turn();
-    Turn(Turn&&) noexcept = default;
-    Turn& operator=(Turn&&) = delete;
+    KeyTurn() = default;
+    ~KeyTurn();
+    KeyTurn(KeyTurn&&) noexcept = default;
+    KeyTurn& operator=(KeyTurn&&) = delete;
 
    private:
     friend class KernelCache;
-    Turn(Fd folder, Fd file, std::string name)
+    KeyTurn(Fd folder, Fd file, std::string name)
         : folder_(std::move(folder)), file_(std::move(file)), name_(std::move(name)) {}
     Fd folder_, file_;  ///< locked
     std::string name_;
   };
   /// Waits until no other process makes these kernels, `patience` at most, or until `over` returns
   /// true, which it asks now and then.
-  [[nodiscard]] Turn take_turn(const std::string& key, std::chrono::milliseconds patience,
-                               const std::function<bool()>& over) const;
+  [[nodiscard]] KeyTurn take_turn(const std::string& key, std::chrono::milliseconds patience,
+                                  const std::function<bool()>& over) const;
 
   /// "'/home/user/.cache/mscclc/kernels'", or why there is none.
   std::string place() const;

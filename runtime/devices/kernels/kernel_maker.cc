@@ -137,7 +137,7 @@ void CachingKernelMaker::make(const std::string& key, const std::string& source,
   bool kept = true;
   made->try_once([&]() -> std::optional<Result<KernelImage>> {
     std::optional<Result<KernelImage>> found;
-    const KernelCache::Turn turn = cache_.take_turn(key, kOtherCompilation, [&] {
+    const KernelCache::KeyTurn turn = cache_.take_turn(key, kOtherCompilation, [&] {
       found = find(key);
       return found.has_value();
     });

@@ -39,13 +39,13 @@ int misuse() {
 int failure(const char* call) { return state().failing_call == call ? state().error : 0; }
 
 /// A call: the library is for one thread at a time, so that two at once are misuse.
-struct Call {
-  Call() : lock(mutex, std::defer_lock) {
+struct CallGuard {
+  CallGuard() : lock(mutex, std::defer_lock) {
     if (inside++ != 0) (void)misuse();
     std::this_thread::yield();  // another thread that is not kept out comes in now
     lock.lock();
   }
-  ~Call() { --inside; }
+  ~CallGuard() { --inside; }
   std::unique_lock<std::mutex> lock;
 };
 
@@ -67,13 +67,13 @@ gdr::FakeGdr* mscclc_fake_gdr() {
 }
 
 gdr::Connection gdr_open() {
-  const gdr::Call call;
+  const gdr::CallGuard call;
   if (gdr::failure("open") != 0) return nullptr;
   ++gdr::state().connections;
   return reinterpret_cast<gdr::Connection>(gdr::next_connection++);
 }
 int gdr_close(gdr::Connection connection) {
-  const gdr::Call call;
+  const gdr::CallGuard call;
   for (const auto& [number, pin] : gdr::pins) {
     if (pin.of == connection) (void)gdr::misuse();
   }
@@ -88,7 +88,7 @@ void gdr_runtime_get_version(int* major, int* minor) {
 
 int gdr_pin_buffer(gdr::Connection connection, unsigned long address, size_t bytes, uint64_t,
                    uint32_t, gdr::Handle* to) {
-  const gdr::Call call;
+  const gdr::CallGuard call;
   constexpr uint64_t kPage = mscclc::cuda::GdrMapping::kPage;
   if (address % kPage != 0 || bytes % kPage != 0 || bytes == 0) return gdr::misuse();
   if (const int error = gdr::failure("pin_buffer"); error != 0) return error;
@@ -100,7 +100,7 @@ int gdr_pin_buffer(gdr::Connection connection, unsigned long address, size_t byt
   return 0;
 }
 int gdr_unpin_buffer(gdr::Connection, gdr::Handle handle) {
-  const gdr::Call call;
+  const gdr::CallGuard call;
   gdr::Pin* const pin = gdr::find(handle);
   if (pin == nullptr || pin->mapped != nullptr) return gdr::misuse();
   ::close(pin->file);
@@ -110,7 +110,7 @@ int gdr_unpin_buffer(gdr::Connection, gdr::Handle handle) {
 }
 
 int gdr_get_info_v2(gdr::Connection, gdr::Handle handle, gdr::Info* to) {
-  const gdr::Call call;
+  const gdr::CallGuard call;
   gdr::Pin* const pin = gdr::find(handle);
   if (pin == nullptr) return gdr::misuse();
   *to = {};
@@ -120,7 +120,7 @@ int gdr_get_info_v2(gdr::Connection, gdr::Handle handle, gdr::Info* to) {
 }
 
 int gdr_map(gdr::Connection, gdr::Handle handle, void** to, size_t bytes) {
-  const gdr::Call call;
+  const gdr::CallGuard call;
   gdr::Pin* const pin = gdr::find(handle);
   if (pin == nullptr || pin->mapped != nullptr || bytes != pin->bytes) return gdr::misuse();
   if (const int error = gdr::failure("map"); error != 0) return error;
@@ -133,7 +133,7 @@ int gdr_map(gdr::Connection, gdr::Handle handle, void** to, size_t bytes) {
   return 0;
 }
 int gdr_unmap(gdr::Connection, gdr::Handle handle, void* from, size_t bytes) {
-  const gdr::Call call;
+  const gdr::CallGuard call;
   gdr::Pin* const pin = gdr::find(handle);
   if (pin == nullptr || from != pin->mapped || bytes != pin->bytes) return gdr::misuse();
   ::munmap(from, bytes);

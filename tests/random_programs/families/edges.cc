@@ -9,7 +9,7 @@ namespace mscclc::random_programs {
 namespace {
 
 /// One op of a sketch.
-struct Place {
+struct OpIndex {
   uint32_t rank, block;
   size_t stretch, op;
 };
@@ -30,7 +30,7 @@ class Edge {
   void cross() {
     if (places_.empty()) return;
     const uint32_t kind = dice_.below(22);
-    const Place at = places_[dice_.below(static_cast<uint32_t>(places_.size()))];
+    const OpIndex at = places_[dice_.below(static_cast<uint32_t>(places_.size()))];
     if (kind < 3) return change_credit();
     if (kind < 6) return change_numbers(at.rank);
     if (kind == 6) return change_loops(at);
@@ -44,7 +44,7 @@ class Edge {
  private:
   void note(const std::string& what) { sketch_.edges.push_back(what); }
 
-  std::vector<std::string>* ops_at(const Place& at) {
+  std::vector<std::string>* ops_at(const OpIndex& at) {
     auto& blocks = sketch_.ranks[at.rank].blocks;
     if (at.block >= blocks.size() || at.stretch >= blocks[at.block].size()) return nullptr;
     std::vector<std::string>& ops = blocks[at.block][at.stretch].ops;
@@ -52,9 +52,9 @@ class Edge {
   }
 
   /// Where ops outside pipelines are `text`.
-  std::vector<Place> straight(std::string_view text) const {
-    std::vector<Place> found;
-    for (const Place& p : places_) {
+  std::vector<OpIndex> straight(std::string_view text) const {
+    std::vector<OpIndex> found;
+    for (const OpIndex& p : places_) {
       const Stretch& s = sketch_.ranks[p.rank].blocks[p.block][p.stretch];
       if (s.unit == 0 && s.ops[p.op].starts_with(text)) found.push_back(p);
     }
@@ -63,18 +63,18 @@ class Edge {
 
   /// A signal and its wait outside pipelines more, or less: counts still balance.
   void change_credit() {
-    const std::vector<Place> signals = straight("signal ");
+    const std::vector<OpIndex> signals = straight("signal ");
     if (signals.empty())
       return change_numbers(dice_.below(static_cast<uint32_t>(sketch_.ranks.size())));
-    const Place given = signals[dice_.below(static_cast<uint32_t>(signals.size()))];
+    const OpIndex given = signals[dice_.below(static_cast<uint32_t>(signals.size()))];
     std::string channel = (*ops_at(given))[given.op].substr(7);
     channel = channel.substr(0, channel.find(' '));
-    std::vector<Place> taken = straight("wait " + channel);
-    std::erase_if(taken, [&](const Place& p) { return p.rank == given.rank; });
+    std::vector<OpIndex> taken = straight("wait " + channel);
+    std::erase_if(taken, [&](const OpIndex& p) { return p.rank == given.rank; });
     if (taken.empty()) return;
-    const Place wait = taken[dice_.below(static_cast<uint32_t>(taken.size()))];
+    const OpIndex wait = taken[dice_.below(static_cast<uint32_t>(taken.size()))];
     const bool more = one_in(dice_, 2);
-    for (const Place& p : {given, wait}) {
+    for (const OpIndex& p : {given, wait}) {
       std::vector<std::string>& ops = *ops_at(p);
       const auto here = ops.begin() + static_cast<ptrdiff_t>(p.op);
       more ? static_cast<void>(ops.insert(here, std::string(*here)))
@@ -110,7 +110,7 @@ class Edge {
   }
 
   /// Another unit, or two stretches that change places.
-  void change_loops(const Place& at) {
+  void change_loops(const OpIndex& at) {
     std::vector<Stretch>& block = sketch_.ranks[at.rank].blocks[at.block];
     if (block.size() > 1 && one_in(dice_, 2)) {
       const size_t i = dice_.below(static_cast<uint32_t>(block.size() - 1));
@@ -124,7 +124,7 @@ class Edge {
     note(fmt::format("a pipeline of rank {} has units of {}", at.rank, s.unit));
   }
 
-  void change_op(uint32_t kind, const Place& at, uint32_t draw) {
+  void change_op(uint32_t kind, const OpIndex& at, uint32_t draw) {
     std::vector<std::string>* ops = ops_at(at);
     if (ops == nullptr) return;
     const auto here = ops->begin() + static_cast<ptrdiff_t>(at.op);
@@ -169,7 +169,7 @@ class Edge {
   }
 
   /// From a pipeline to its front or back, or from straight code into the pipeline.
-  void move_out(const Place& at, uint32_t draw, const std::string& where) {
+  void move_out(const OpIndex& at, uint32_t draw, const std::string& where) {
     std::vector<Stretch>& block = sketch_.ranks[at.rank].blocks[at.block];
     const size_t to = draw % 2 == 0 ? at.stretch + 1 : at.stretch - 1;
     if (to >= block.size()) return;
@@ -191,7 +191,7 @@ class Edge {
   }
 
   /// The pipeline's first op is done once before it, and then last in each round.
-  void late(const Place& at, const std::string& where) {
+  void late(const OpIndex& at, const std::string& where) {
     std::vector<Stretch>& block = sketch_.ranks[at.rank].blocks[at.block];
     Stretch& s = block[at.stretch];
     if (s.unit == 0 || s.ops.empty()) return;
@@ -232,7 +232,7 @@ class Edge {
     note(fmt::format("{} is copied onto itself beside {}", name, where));
   }
 
-  void move_block(const Place& at, const std::string& where) {
+  void move_block(const OpIndex& at, const std::string& where) {
     auto& blocks = sketch_.ranks[at.rank].blocks;
     if (blocks.size() < 2) return;
     std::vector<Stretch>& to = blocks[1 - at.block % 2];
@@ -247,7 +247,7 @@ class Edge {
 
   Sketch& sketch_;
   Dice& dice_;
-  std::vector<Place> places_;
+  std::vector<OpIndex> places_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(512) exchange_lines(__grid_constant__ const Ex
   const uint32_t epoch = call.epochs[blockIdx.x] + 1;
   const uint64_t lines = (call.part + kLineFloats - 1) / kLineFloats;
   const uint64_t half = (epoch & 1) * kRanks * call.row * kLanes;  // in pieces of 16 bytes
-  const Lane lane{threadIdx.x % kLanes};
+  const LineLane lane{threadIdx.x % kLanes};
   constexpr uint32_t kWarpLines = 32 / kLanes;
   const uint64_t warp = (uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) / 32;
   const uint64_t warps = uint64_t{gridDim.x} * blockDim.x / 32;

@@ -10,7 +10,7 @@ inline constexpr uint32_t kLanes = 8;  // of a line
 inline constexpr uint32_t kLineFloats = 30;
 
 /// This lane's floats of a line: lanes 0 to 6 have four, lane 7 two and the flag.
-struct Lane {
+struct LineLane {
   uint32_t index;
   __device__ bool has_flag() const { return index == kLanes - 1; }
 
@@ -40,7 +40,7 @@ struct Lane {
 /// All sources' lines, reloaded together until the flags of the whole warp's lines have come. A
 /// line is stored by eight lanes at once and arrives whole, so its flag speaks for all of it.
 template <uint32_t kRanks>
-__device__ void await(const uint4* inbox, uint64_t row, uint32_t rank, Lane lane, bool active,
+__device__ void await(const uint4* inbox, uint64_t row, uint32_t rank, LineLane lane, bool active,
                       uint32_t flag, uint4 (&got)[kRanks - 1]) {
   Patience patience;
   for (bool all = false; !all;) {

@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(576) two_shot_lines(__grid_constant__ const Tw
   const uint32_t epoch = call.epochs[blockIdx.x] + 1;
   const uint64_t share = ((call.count + kRanks - 1) / kRanks + 1) / 2 * 2;
   const uint64_t lines = (share + kLineFloats - 1) / kLineFloats;
-  const Lane lane{threadIdx.x % kLanes};
+  const LineLane lane{threadIdx.x % kLanes};
   const uint64_t stage = kRanks * call.row * kLanes;  // in pieces of 16 bytes, as all below
   const uint64_t first = (epoch & 1) * 2 * stage, second = first + stage;
   const auto floats_of = [&](uint32_t r) {

@@ -44,8 +44,8 @@ bool Checker::prepare(const Workload& w, Diagnostics& diagnostics) {
   mirror_[1].resize(output_bytes_ + 1);
   list_.resize(w.bytes > kLarge ? std::min(calls_, 1u) : calls_);
   for (uint32_t i = 0; i < list_.size(); ++i) {
-    if (list_[i] == nullptr) list_[i] = std::make_unique<Call>();
-    Call& call = *list_[i];
+    if (list_[i] == nullptr) list_[i] = std::make_unique<CheckedCall>();
+    CheckedCall& call = *list_[i];
     call.known = false;
     check_->fill(rank, i, mirror_[0].data(), mirror_[1].data());
     if (!call.input.reserve(input_bytes_, diagnostics) ||
@@ -63,7 +63,7 @@ bool Checker::check(const Launch& launch, const Workload& w, uint64_t& wrong,
                     Diagnostics& diagnostics) {
   wrong = 0;
   for (uint32_t i = 0; i < list_.size(); ++i) {
-    Call& call = *list_[i];
+    CheckedCall& call = *list_[i];
     bool same = false;
     if (!run(launch, w, call, diagnostics)) return false;
     if (call.known && !same_as_known(w, call, same, diagnostics)) return false;
@@ -73,7 +73,8 @@ bool Checker::check(const Launch& launch, const Workload& w, uint64_t& wrong,
 }
 
 // In place the input is a part of the output, or the other way round: poison comes first.
-bool Checker::run(const Launch& launch, const Workload& w, Call& call, Diagnostics& diagnostics) {
+bool Checker::run(const Launch& launch, const Workload& w, CheckedCall& call,
+                  Diagnostics& diagnostics) {
   return succeeded(cudaMemsetAsync(w.output, kPoison, output_bytes_, stream_), "poison an output",
                    diagnostics) &&
          succeeded(cudaMemcpyAsync(w.input, call.input.data(), input_bytes_,
@@ -85,7 +86,7 @@ bool Checker::run(const Launch& launch, const Workload& w, Call& call, Diagnosti
          communicator_.bootstrap().barrier("outputs have come", diagnostics);
 }
 
-bool Checker::same_as_known(const Workload& w, const Call& call, bool& same,
+bool Checker::same_as_known(const Workload& w, const CheckedCall& call, bool& same,
                             Diagnostics& diagnostics) {
   uint64_t different = 0;
   const uint32_t element = info(w.dtype).bytes;
@@ -107,7 +108,7 @@ bool Checker::same_as_known(const Workload& w, const Call& call, bool& same,
 // bytes.
 bool Checker::compare(const Workload& w, uint32_t index, uint64_t& wrong,
                       Diagnostics& diagnostics) {
-  Call& call = *list_[index];
+  CheckedCall& call = *list_[index];
   if (!succeeded(cudaMemcpy(mirror_[1].data(), w.output, output_bytes_, cudaMemcpyDeviceToHost),
                  "read an output", diagnostics)) {
     return false;

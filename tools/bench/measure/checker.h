@@ -44,13 +44,13 @@ class Checker {
 
  private:
   void begin_check(const Workload& workload);
-  struct Call {
+  struct CheckedCall {
     DeviceBytes input, output;
     bool known = false;  ///< `output` is right
   };
-  [[nodiscard]] bool run(const Launch& launch, const Workload& workload, Call& call,
+  [[nodiscard]] bool run(const Launch& launch, const Workload& workload, CheckedCall& call,
                          Diagnostics& diagnostics);
-  [[nodiscard]] bool same_as_known(const Workload& workload, const Call& call, bool& same,
+  [[nodiscard]] bool same_as_known(const Workload& workload, const CheckedCall& call, bool& same,
                                    Diagnostics& diagnostics);
   [[nodiscard]] bool compare(const Workload& workload, uint32_t index, uint64_t& wrong,
                              Diagnostics& diagnostics);
@@ -62,7 +62,7 @@ class Checker {
   std::optional<Contract> contract_;
   std::optional<TestValues> values_;
   std::optional<OutputCheck> check_;
-  std::vector<std::unique_ptr<Call>> list_;
+  std::vector<std::unique_ptr<CheckedCall>> list_;
   std::vector<uint8_t> mirror_[2];
   DeviceBytes count_;
 };

@@ -85,24 +85,24 @@ int select_rows(const RowSelection& selection) {
 }
 
 std::string reasons_text(const std::vector<PassedOver>& passed_over) {
-  struct Group {
+  struct LikeReasons {
     std::string why;
     std::vector<std::string> names;
   };
-  std::vector<Group> groups;
+  std::vector<LikeReasons> groups;
   for (const PassedOver& p : passed_over) {
-    auto group = std::ranges::find(groups, p.why, &Group::why);
+    auto group = std::ranges::find(groups, p.why, &LikeReasons::why);
     if (group == groups.end()) group = groups.insert(groups.end(), {p.why, {}});
     group->names.push_back(p.name);
   }
-  const auto distance = [](const Group& g) {
+  const auto distance = [](const LikeReasons& g) {
     const bool fits = g.why.ends_with("goes first");
     const bool other_size = g.why.find(" bytes") != std::string::npos;
     return std::pair(fits ? 0 : other_size ? 1 : 2, g.names.size());
   };
   std::ranges::stable_sort(groups, {}, distance);
   std::string text;
-  for (const Group& g : groups) {
+  for (const LikeReasons& g : groups) {
     text += fmt::format("\nnot, as {}:\n", g.why);
     for (const std::string& name : g.names) text += fmt::format("  {}\n", name);
   }

@@ -298,8 +298,8 @@ void NameFinder::statement(const ast::Stmt& s) {
     case ast::StmtKind::if_:
       return if_chain(s.as<ast::If>());
     case ast::StmtKind::call:
-      use(s.as<ast::Call>().def);
-      return exprs(s.as<ast::Call>().arguments);
+      use(s.as<ast::DefCall>().def);
+      return exprs(s.as<ast::DefCall>().arguments);
     case ast::StmtKind::barrier:
       return expr(s.as<ast::Barrier>().blocks);
     case ast::StmtKind::op:

@@ -13,7 +13,7 @@ from .translation import Unsupported
 VLLM = "vllm:"
 
 
-class Group(NamedTuple):
+class RankGroup(NamedTuple):
     """Ranks that add up tensors."""
 
     ranks: Any  # a ProcessGroup through which plans are agreed on
@@ -21,7 +21,7 @@ class Group(NamedTuple):
     scattered: Optional[Callable[[torch.Tensor], torch.Tensor]] = None  # the same of a part of the sum for each rank
 
 
-def group_of(name: str) -> Group:
+def group_of(name: str) -> RankGroup:
     """The group of a name. UsageError: there is none."""
     if name.startswith(VLLM):
         from ...vllm.groups import group_of as of_vllm
@@ -30,7 +30,7 @@ def group_of(name: str) -> Group:
     ranks = process_group(name)
     ops = torch.ops._c10d_functional
     size = dist.get_world_size(ranks)
-    return Group(
+    return RankGroup(
         ranks, lambda tensor: ops.wait_tensor(ops.all_reduce(tensor, "sum", name)),
         lambda tensor: ops.wait_tensor(ops.reduce_scatter_tensor(tensor, "sum", size, name)),
     )  # fmt: skip

@@ -11,7 +11,7 @@ import torch
 from ..._overlap import Shape
 from . import shapes
 from .gemm import DTYPE_OF, EIGHT_BITS
-from .objects import Place, Run
+from .objects import ObjectFinder, Run
 
 _Tensors = Sequence[torch.Tensor]
 
@@ -68,7 +68,7 @@ class Gather:
             m *= size
         k, columns = A.shape[-1], tuple(B.shape[1] for B in Bs)
         self._weights, self._biases = _Weights(Bs), [not one.is_contiguous() for one in biases]
-        self.place = Place(
+        self.place = ObjectFinder(
             Shape(kind, m, k, columns, *types, self._weights.by_columns, bool(biases), None, backend, chunks),
             gemm,
         )  # fmt: skip
@@ -112,7 +112,7 @@ class Sum:
         self._later = bias is not None and (self._columns or mean)
         given = bias is not None and not self._later
         self._bias = [given and not bias.is_contiguous()]
-        self.place = Place(
+        self.place = ObjectFinder(
             Shape(kind, *a.shape, (b.shape[1],), *types, self._weights.by_columns, given, None, backend, chunks), gemm,
         )  # fmt: skip
         self.empty = 0 in (*a.shape, b.shape[1])

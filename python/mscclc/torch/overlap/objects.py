@@ -32,7 +32,7 @@ class _Made:
         self.captured = False  # a graph has runs of it
 
 
-class Place:
+class ObjectFinder:
     """Where runs of one shape find their object: looked for once."""
 
     __slots__ = ("shape", "gemm", "made", "_others")
@@ -40,15 +40,15 @@ class Place:
     def __init__(self, shape: Shape, gemm: str):
         self.shape, self.gemm = shape, gemm
         self.made: Optional[_Made] = None
-        self._others: Dict[Optional[str], "Place"] = {}
+        self._others: Dict[Optional[str], "ObjectFinder"] = {}
 
-    def under(self, order: Optional[str]) -> "Place":
+    def under(self, order: Optional[str]) -> "ObjectFinder":
         """The same for sums that keep to a contract."""
         if order == self.shape.order:
             return self
         other = self._others.get(order)
         if other is None:
-            other = self._others[order] = Place(self.shape._replace(order=order), self.gemm)
+            other = self._others[order] = ObjectFinder(self.shape._replace(order=order), self.gemm)
         return other
 
 
@@ -70,7 +70,7 @@ class _Session:
             self.known.clear()
         self.known[key] = call
 
-    def run(self, place: Place, tensors: "Run") -> None:
+    def run(self, place: ObjectFinder, tensors: "Run") -> None:
         """Runs an object on the current stream; on the host it has ended on return."""
         if place.shape.kind in _ADD_UP:
             place = place.under(orders.in_force(self.ranks))
@@ -205,7 +205,7 @@ class Run(NamedTuple):
 
 def run(group: str, shape: Shape, gemm: str, tensors: Run) -> None:
     """Runs the object of a shape on the current stream; on the host it has ended on return."""
-    session(group, tensors.a.device).run(Place(shape, gemm), tensors)
+    session(group, tensors.a.device).run(ObjectFinder(shape, gemm), tensors)
 
 
 def exchange(kind: str, group: str, rows: torch.Tensor) -> torch.Tensor:

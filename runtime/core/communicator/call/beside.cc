@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 /// first asked.
 class Wait {
  public:
-  explicit Wait(const Group& group) : group_(group) {}
+  explicit Wait(const RankGroup& group) : group_(group) {}
   bool is_over() {
     const auto now = Clock::now();
     if (!begin_) begin_ = now;
@@ -23,17 +23,17 @@ class Wait {
   }
 
  private:
-  const Group& group_;
+  const RankGroup& group_;
   std::optional<Clock::time_point> begin_;
 };
 
-CallFacts facts_in(const Group& group, CallRecord record, uint64_t number) {
+CallFacts facts_in(const RankGroup& group, CallRecord record, uint64_t number) {
   record.call = number;
   return {record, group.plan_names.find(record.executable)};
 }
 
 /// Reports why a call is not launched, and ends the communicator; false.
-bool refuse_call(Group& group, const CallBoard::Refusal& refusal, const CallRecord& call,
+bool refuse_call(RankGroup& group, const CallBoard::Refusal& refusal, const CallRecord& call,
                  const std::string& text, Diagnostics& diagnostics) {
   if (group.failure->report(diagnostics) != nullptr) return false;
   if (refusal.other) {
@@ -56,7 +56,7 @@ bool refuse_call(Group& group, const CallBoard::Refusal& refusal, const CallReco
 
 }  // namespace
 
-bool same_beside(Group& group, CallBoard& board, CallRecord call, Diagnostics& diagnostics) {
+bool same_beside(RankGroup& group, CallBoard& board, CallRecord call, Diagnostics& diagnostics) {
   Wait wait(group);
   const auto refusal = board.next(call, [&wait] { return wait.is_over(); });
   return !refusal || refuse_call(group, *refusal, call, "", diagnostics);
@@ -65,7 +65,8 @@ bool same_beside(Group& group, CallBoard& board, CallRecord call, Diagnostics& d
 namespace {
 
 /// Reports it; the text.
-std::string refuse_far(Group& group, const FarCalls::Difference& found, Diagnostics& diagnostics) {
+std::string refuse_far(RankGroup& group, const FarCalls::Difference& found,
+                       Diagnostics& diagnostics) {
   report_differing_calls({group.rank(), facts_in(group, found.own, found.other.call), found.rank,
                           facts_in(group, found.other, found.other.call)},
                          "launch", group.overlaps, diagnostics);
@@ -78,7 +79,7 @@ static_assert(sizeof(CallRecord) == sizeof(LaneNote));
 
 }  // namespace
 
-bool same_far(Group& group, FarCalls& calls, CallRecord call, std::optional<LaneNote>& note,
+bool same_far(RankGroup& group, FarCalls& calls, CallRecord call, std::optional<LaneNote>& note,
               Diagnostics& diagnostics) {
   bool changed = false;
   if (const auto found = calls.next(call, changed)) {
@@ -90,7 +91,7 @@ bool same_far(Group& group, FarCalls& calls, CallRecord call, std::optional<Lane
 }
 
 // The bytes are a peer's, and may be anything: a type that there is not has no name.
-std::string take_far_note(Group& group, FarCalls& calls, uint32_t rank, const LaneNote& note) {
+std::string take_far_note(RankGroup& group, FarCalls& calls, uint32_t rank, const LaneNote& note) {
   const auto call = std::bit_cast<CallRecord>(note);
   if (!is_possible(call)) return "a note that describes no call";
   const auto found = calls.noted(rank, call);

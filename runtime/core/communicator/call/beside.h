@@ -13,23 +13,23 @@ namespace mscclc {
 
 /// The rank is about to launch a call of those that are compared on `board`. False: reported
 /// (call-differs, rank-behind, or what the communicator has failed with).
-[[nodiscard]] bool same_beside(Group& group, CallBoard& board, CallRecord call,
+[[nodiscard]] bool same_beside(RankGroup& group, CallBoard& board, CallRecord call,
                                Diagnostics& diagnostics);
 
 /// The same, of calls that lanes of this rank take along: compared with what far ranks have noted
 /// of `calls`. `note`: what its lanes have to say of it first; nullopt: nothing, it is like the
 /// call before.
-[[nodiscard]] bool same_far(Group& group, FarCalls& calls, CallRecord call,
+[[nodiscard]] bool same_far(RankGroup& group, FarCalls& calls, CallRecord call,
                             std::optional<LaneNote>& note, Diagnostics& diagnostics);
 /// What a far rank has noted. "": it is the same call as this rank's, as far as that is known;
 /// otherwise the communicator has failed with this.
-std::string take_far_note(Group& group, FarCalls& calls, uint32_t rank, const LaneNote& note);
+std::string take_far_note(RankGroup& group, FarCalls& calls, uint32_t rank, const LaneNote& note);
 
 /// The rank waits to load a plan for a call that is some launches away, until all ranks do so, too.
 class LoadBeside {
  public:
   /// `ahead`, `call`: LoadOptions.
-  LoadBeside(Group& group, uint32_t executable, uint64_t ahead, const std::string& call)
+  LoadBeside(RankGroup& group, uint32_t executable, uint64_t ahead, const std::string& call)
       : group_(group), executable_(executable), ahead_(ahead), call_(call) {}
   ~LoadBeside() { end(); }
   LoadBeside(const LoadBeside&) = delete;
@@ -42,7 +42,7 @@ class LoadBeside {
  private:
   void note_far() const;
 
-  Group& group_;
+  RankGroup& group_;
   const uint32_t executable_;
   const uint64_t ahead_;
   const std::string& call_;

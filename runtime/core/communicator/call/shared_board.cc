@@ -7,11 +7,12 @@ SharedBoard::~SharedBoard() {
   if (!offered_.empty()) server_->withdraw(offered_);
 }
 
-bool SharedBoard::makes(const Group& group) {
+bool SharedBoard::makes(const RankGroup& group) {
   return group.beside.size() > 1 && group.beside.front() == group.rank();
 }
 
-bool SharedBoard::make(const Group& group, std::vector<uint8_t>& ticket, Diagnostics& diagnostics) {
+bool SharedBoard::make(const RankGroup& group, std::vector<uint8_t>& ticket,
+                       Diagnostics& diagnostics) {
   if (!makes(group)) return true;
   memory_ = CallBoard::make_memory(group.beside.size(), diagnostics);
   if (!memory_.valid()) return false;
@@ -23,7 +24,7 @@ bool SharedBoard::make(const Group& group, std::vector<uint8_t>& ticket, Diagnos
   return !ticket.empty();
 }
 
-bool SharedBoard::open(const Group& group, std::span<const uint8_t> ticket,
+bool SharedBoard::open(const RankGroup& group, std::span<const uint8_t> ticket,
                        std::unique_ptr<CallBoard>& board, Diagnostics& diagnostics) {
   const std::vector<uint32_t>& ranks = group.beside;
   if (ranks.size() < 2) return true;

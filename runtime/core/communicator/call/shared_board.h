@@ -20,13 +20,13 @@ class SharedBoard {
   SharedBoard(const SharedBoard&) = delete;
   SharedBoard& operator=(const SharedBoard&) = delete;
   /// This rank is the one that makes the memory, and there are others.
-  static bool makes(const Group& group);
+  static bool makes(const RankGroup& group);
   /// For all ranks that are to open it; empty where this rank makes none. False: reported.
-  [[nodiscard]] bool make(const Group& group, std::vector<uint8_t>& ticket,
+  [[nodiscard]] bool make(const RankGroup& group, std::vector<uint8_t>& ticket,
                           Diagnostics& diagnostics);
   /// `ticket`: of the first rank beside this one. False: reported. `board` stays nullptr where
   /// there are no others.
-  [[nodiscard]] bool open(const Group& group, std::span<const uint8_t> ticket,
+  [[nodiscard]] bool open(const RankGroup& group, std::span<const uint8_t> ticket,
                           std::unique_ptr<CallBoard>& board, Diagnostics& diagnostics);
 
  private:

@@ -29,7 +29,7 @@ bool LoadedLanes::proxy_sends_from(uint32_t from) const {
 LanePeer LoadedLanes::lane_peer(uint32_t peer) const {
   LanePeer to{.rank = peer, .link = x_.group->links[peer], .failed = fail_group()};
   if (far_calls_ != nullptr) {
-    to.noted = [weak = std::weak_ptr<Group>(x_.group), calls = far_calls_,
+    to.noted = [weak = std::weak_ptr<RankGroup>(x_.group), calls = far_calls_,
                 peer](const LaneNote& note) -> std::string {
       const auto held = weak.lock();
       return held == nullptr ? "" : take_far_note(*held, *calls, peer, note);
@@ -41,7 +41,7 @@ LanePeer LoadedLanes::lane_peer(uint32_t peer) const {
 }
 
 LaneFailed LoadedLanes::fail_group() const {
-  return [weak = std::weak_ptr<Group>(x_.group)](const std::string& why) {
+  return [weak = std::weak_ptr<RankGroup>(x_.group)](const std::string& why) {
     if (const auto held = weak.lock()) held->fail("proxy", why);
   };
 }

@@ -39,7 +39,7 @@ bool LoadedMemory::shares_scratch() const {
 /// The counts of a plan are its own, whatever becomes of its scratch.
 bool LoadedMemory::take_region(bool scratch_in_call, Diagnostics& diagnostics) {
   constexpr const char* kScratch = "the scratch memory of a plan";
-  Group& group = *x_.group;
+  RankGroup& group = *x_.group;
   const RegionLayout& layout = *layouts_[x_.rank];
   std::shared_ptr<Memory> scratch;
   if (scratch_in_call && shares_scratch()) {

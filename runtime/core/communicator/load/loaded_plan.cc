@@ -24,7 +24,7 @@ bool stages_any(const PeerAccess& access, const LoadOptions& options, uint32_t s
 
 uint32_t capacity_granule(const Program& plan) { return plan.granule(Dtype::f32); }
 
-LoadedPlan::LoadedPlan(std::shared_ptr<Group> group, std::shared_ptr<const Program> plan,
+LoadedPlan::LoadedPlan(std::shared_ptr<RankGroup> group, std::shared_ptr<const Program> plan,
                        const LoadOptions& options)
     : group(std::move(group)),
       plan(std::move(plan)),

@@ -19,7 +19,7 @@ uint32_t capacity_granule(const Program& plan);
 
 struct LoadedPlan {
   /// REQUIRES: the plan is for as many ranks as the group has.
-  LoadedPlan(std::shared_ptr<Group> group, std::shared_ptr<const Program> plan,
+  LoadedPlan(std::shared_ptr<RankGroup> group, std::shared_ptr<const Program> plan,
              const LoadOptions& options);
 
   uint32_t blocks() const { return plan->ranks[rank].blocks; }
@@ -32,7 +32,7 @@ struct LoadedPlan {
   /// Does the proxy send what this end of a channel signals?
   bool goes_by_proxy(uint32_t channel) const;
 
-  const std::shared_ptr<Group> group;
+  const std::shared_ptr<RankGroup> group;
   const std::shared_ptr<const Program> plan;
   const LoadOptions options;
   const uint32_t rank;

@@ -17,7 +17,7 @@ void Order::begin() {
       accesses_[{r, fmt::format("output[{}]", i)}].push_back({shape_.caller(r), 1, true});
     }
     for (uint32_t i = 0; i < shape_.positions; ++i) {
-      const Place input = {r, fmt::format("input[{}]", i)};
+      const RankChunk input = {r, fmt::format("input[{}]", i)};
       accesses_[shape_.origin(input)].push_back({shape_.caller(r), 1, true});
     }
   }
@@ -69,7 +69,7 @@ void Order::meet(uint32_t rank) {
   settled_[b] = time_[b];
 }
 
-void Order::touch(uint32_t p, const Place& place, bool write) {
+void Order::touch(uint32_t p, const RankChunk& place, bool write) {
   std::vector<Access>& list = accesses_[shape_.origin(place)];
   for (size_t i = 0; i < list.size(); ++i) {
     const Access old = list[i];
@@ -88,7 +88,7 @@ void Order::touch(uint32_t p, const Place& place, bool write) {
   }
 }
 
-void Order::note(uint32_t p, const Place& place, bool write) {
+void Order::note(uint32_t p, const RankChunk& place, bool write) {
   accesses_[shape_.origin(place)].push_back({p, time_[p], write});
 }
 

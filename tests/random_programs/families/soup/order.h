@@ -23,9 +23,9 @@ class Order : public Part {
   /// Lets `p` know of all that `q` has done by now.
   void learn(uint32_t p, uint32_t q, bool relaxed);
   /// Is about to touch a place: hears of all that has been done there.
-  void touch(uint32_t p, const Place& place, bool write);
+  void touch(uint32_t p, const RankChunk& place, bool write);
   /// Has touched it by its latest op.
-  void note(uint32_t p, const Place& place, bool write);
+  void note(uint32_t p, const RankChunk& place, bool write);
   /// The caller takes its buffers, and all may begin again.
   void close();
 
@@ -44,7 +44,7 @@ class Order : public Part {
   Text& text_;
   std::vector<uint32_t> time_, settled_;
   std::vector<Clock> known_;
-  std::map<Place, std::vector<Access>> accesses_;
+  std::map<RankChunk, std::vector<Access>> accesses_;
 };
 
 }  // namespace mscclc::random_programs::soup

@@ -8,7 +8,7 @@ namespace mscclc::random_programs::soup {
 void Outputs::fill() {
   for (uint32_t r = 0; r < shape_.ranks; ++r) {
     for (uint32_t i = 0; i < shape_.outputs(); ++i) {
-      const Place output = {r, fmt::format("output[{}]", i)};
+      const RankChunk output = {r, fmt::format("output[{}]", i)};
       if (shape_.gathers) {
         gather(output, {i % shape_.positions, {i / shape_.positions}});
         continue;
@@ -23,11 +23,11 @@ void Outputs::fill() {
   }
 }
 
-void Outputs::gather(const Place& output, const Value& wanted) {
+void Outputs::gather(const RankChunk& output, const Value& wanted) {
   if (places_.value_at(output) == wanted) return;
   const auto holder = places_.holder(wanted, output);
   if (!holder) return;
-  const Place from = *holder;
+  const RankChunk from = *holder;
   const bool here = from.rank == output.rank, puts = !here && one_in(dice_, 2);
   const uint32_t p = shape_.process(puts ? from.rank : output.rank, any(shape_.blocks));
   steps_.run(p,

@@ -21,7 +21,7 @@ class Outputs : public Part {
 
  private:
   /// From wherever it is.
-  void gather(const Place& output, const Value& wanted);
+  void gather(const RankChunk& output, const Value& wanted);
   void promise(uint32_t r, uint32_t c, const std::vector<uint32_t>& ranks);
 
   Text& text_;

@@ -27,19 +27,19 @@ class Packets : public Part {
 
  private:
   struct Slot {
-    Place place;
+    RankChunk place;
     Value value;
   };
 
-  Place new_slot(uint32_t rank);
+  RankChunk new_slot(uint32_t rank);
   /// Packets are made here, and a port sends them as they lie.
-  void send_by_port(uint32_t p, const Place& from);
+  void send_by_port(uint32_t p, const RankChunk& from);
   void take(const Slot& slot);
   void forward(uint32_t p, const Slot& slot);
-  void unpack(uint32_t p, const Slot& slot, const Place& to);
+  void unpack(uint32_t p, const Slot& slot, const RankChunk& to);
   /// Adds packets to `x`; perhaps keeps the sum in packets here, or sends it on in packets or
   /// plain.
-  void add_packets(uint32_t p, const Slot& slot, const Place& to, const Place& x);
+  void add_packets(uint32_t p, const Slot& slot, const RankChunk& to, const RankChunk& x);
 
   Text& text_;
   Order& order_;

@@ -19,29 +19,29 @@ std::string Places::scratch() {
   return kNames[any(3)];
 }
 
-Value Places::value_at(const Place& place) const {
+Value Places::value_at(const RankChunk& place) const {
   const auto found = values_.find(place);
   return found == values_.end() ? Value{} : found->second;
 }
 
-std::optional<Place> Places::source(uint32_t rank, std::optional<uint32_t> position,
-                                    const std::vector<uint32_t>& without) {
-  std::vector<Place> all;
+std::optional<RankChunk> Places::source(uint32_t rank, std::optional<uint32_t> position,
+                                        const std::vector<uint32_t>& without) {
+  std::vector<RankChunk> all;
   for (const auto& [place, value] : values_) {
     if (place.rank != rank || !value.known()) continue;
     if (position && value.position != *position) continue;
     if (std::ranges::any_of(without,
                             [&](uint32_t r) { return std::ranges::count(value.ranks, r); }))
       continue;
-    if (std::ranges::any_of(all, [&](const Place& p) { return p == place; })) continue;
+    if (std::ranges::any_of(all, [&](const RankChunk& p) { return p == place; })) continue;
     all.push_back(place);
   }
   if (all.empty()) return std::nullopt;
   return all[any(static_cast<uint32_t>(all.size()))];
 }
 
-std::optional<Place> Places::holder(const Value& wanted, const Place& but) {
-  std::vector<Place> all;
+std::optional<RankChunk> Places::holder(const Value& wanted, const RankChunk& but) {
+  std::vector<RankChunk> all;
   for (const auto& [place, value] : values_) {
     if (value == wanted && !(place == but)) all.push_back(place);
   }
@@ -49,17 +49,17 @@ std::optional<Place> Places::holder(const Value& wanted, const Place& but) {
   return all[any(static_cast<uint32_t>(all.size()))];
 }
 
-Place Places::target(uint32_t rank, uint32_t position) {
+RankChunk Places::target(uint32_t rank, uint32_t position) {
   if (!one_in(dice_, 3)) return {rank, scratch()};
   const uint32_t row = shape_.gathers ? any(shape_.ranks) : 0;
   return {rank, fmt::format("output[{}]", row * shape_.positions + position)};
 }
 
-void Places::set(const Place& place, const Value& value) {
+void Places::set(const RankChunk& place, const Value& value) {
   values_[place] = value;
   if (!shape_.either || !place.name.starts_with("output")) return;
   for (uint32_t i = 0; i < shape_.positions; ++i) {
-    const Place input = {place.rank, fmt::format("input[{}]", i)};
+    const RankChunk input = {place.rank, fmt::format("input[{}]", i)};
     if (shape_.origin(input) == place && !(value == Value{i, {place.rank}})) values_.erase(input);
   }
 }

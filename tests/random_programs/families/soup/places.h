@@ -18,20 +18,20 @@ class Places : public Part {
   /// Inputs hold what is theirs.
   void begin();
   std::string scratch();
-  Value value_at(const Place& place) const;
+  Value value_at(const RankChunk& place) const;
   /// A place with something in it, at a rank: of a position, and without the inputs of some ranks.
-  std::optional<Place> source(uint32_t rank, std::optional<uint32_t> position,
-                              const std::vector<uint32_t>& without);
+  std::optional<RankChunk> source(uint32_t rank, std::optional<uint32_t> position,
+                                  const std::vector<uint32_t>& without);
   /// Any other place that holds a value.
-  std::optional<Place> holder(const Value& value, const Place& but);
-  Place target(uint32_t rank, uint32_t position);
+  std::optional<RankChunk> holder(const Value& value, const RankChunk& but);
+  RankChunk target(uint32_t rank, uint32_t position);
   /// In place the same must be there as out of place: what is overwritten is no value any more.
-  void set(const Place& place, const Value& value);
+  void set(const RankChunk& place, const Value& value);
 
   static Value added(const Value& a, const Value& b);
 
  private:
-  std::map<Place, Value> values_;
+  std::map<RankChunk, Value> values_;
 };
 
 }  // namespace mscclc::random_programs::soup

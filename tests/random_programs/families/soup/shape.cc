@@ -4,7 +4,7 @@
 
 namespace mscclc::random_programs::soup {
 
-Place Shape::origin(const Place& place) const {
+RankChunk Shape::origin(const RankChunk& place) const {
   if (!either || !place.name.starts_with("input")) return place;
   const auto number =
       static_cast<uint32_t>(std::stoul(place.name.substr(place.name.find('[') + 1)));

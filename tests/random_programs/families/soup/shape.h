@@ -20,10 +20,10 @@ struct Value {
 };
 
 /// A chunk of a rank, as ops name it.
-struct Place {
+struct RankChunk {
   uint32_t rank = 0;
   std::string name;
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const RankChunk&) const = default;
 };
 
 /// Its processes are blocks, then callers.
@@ -43,7 +43,7 @@ struct Shape {
   /// Chunks of an output: a row for each rank if the plan gathers.
   uint32_t outputs() const { return gathers ? positions * ranks : positions; }
   /// In place, an input lies where the output does.
-  Place origin(const Place& place) const;
+  RankChunk origin(const RankChunk& place) const;
 };
 
 /// What parts of a soup share. Both must outlive it.

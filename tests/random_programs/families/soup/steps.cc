@@ -8,14 +8,14 @@
 namespace mscclc::random_programs::soup {
 
 void Steps::run(uint32_t p, const std::string& name, const std::vector<Operand>& dsts,
-                const std::vector<Operand>& srcs, const std::vector<Place>& writes,
-                const std::vector<Place>& reads, const Value& value, bool whole) {
+                const std::vector<Operand>& srcs, const std::vector<RankChunk>& writes,
+                const std::vector<RankChunk>& reads, const Value& value, bool whole) {
   const bool parted = !whole && one_in(dice_, 6);
   std::vector<uint32_t> doers = {p};
   if (parted && shape_.blocks == 2 && one_in(dice_, 2)) doers.push_back(p ^ 1u);
   for (const uint32_t d : doers) {
-    for (const Place& place : reads) order_.touch(d, place, false);
-    for (const Place& place : writes) order_.touch(d, place, true);
+    for (const RankChunk& place : reads) order_.touch(d, place, false);
+    for (const RankChunk& place : writes) order_.touch(d, place, true);
   }
   std::vector<std::string> to, from;
   for (const Operand& o : dsts) to.push_back(o.text);
@@ -32,13 +32,13 @@ void Steps::run(uint32_t p, const std::string& name, const std::vector<Operand>&
     order_.did(d);
   }
   for (const uint32_t d : doers) {
-    for (const Place& place : reads) order_.note(d, place, false);
-    for (const Place& place : writes) order_.note(d, place, true);
+    for (const RankChunk& place : reads) order_.note(d, place, false);
+    for (const RankChunk& place : writes) order_.note(d, place, true);
   }
-  for (const Place& place : writes) places_.set(place, value);
+  for (const RankChunk& place : writes) places_.set(place, value);
 }
 
-Operand Steps::far(uint32_t p, const Place& place, bool port) {
+Operand Steps::far(uint32_t p, const RankChunk& place, bool port) {
   return {text_.channel(p, shape_.process(place.rank, shape_.block_of(p)), port) + "." + place.name,
           place};
 }
@@ -52,7 +52,7 @@ void Steps::move(uint32_t p) {
   if (!from) return;
   const Value value = places_.value_at(*from);
   const uint32_t to_rank = kind >= 2 ? other_rank(here) : here;
-  const Place to = places_.target(to_rank, value.position);
+  const RankChunk to = places_.target(to_rank, value.position);
   if (shape_.origin(to) == shape_.origin(*from)) return;
   if (kind == 3) return by_port(p, *from, to, value);
   const char* name = kind == 0 ? "copy" : kind == 1 ? "get" : "put";
@@ -61,7 +61,7 @@ void Steps::move(uint32_t p) {
   run(p, name, {dst}, {src}, {to}, {*from}, value);
 }
 
-void Steps::by_port(uint32_t p, const Place& from, const Place& to, const Value& value) {
+void Steps::by_port(uint32_t p, const RankChunk& from, const RankChunk& to, const Value& value) {
   order_.touch(p, from, false);
   order_.touch(p, to, true);
   const uint32_t peer = shape_.process(to.rank, shape_.block_of(p));
@@ -92,15 +92,15 @@ void Steps::sum(uint32_t p) {
   if (!b) return;
   const Value value = Places::added(x, places_.value_at(*b));
   const bool sends = shape_.ranks > 1 && one_in(dice_, 3);
-  const Place to =
+  const RankChunk to =
       one_in(dice_, 3) && !a->name.starts_with("input") ? *a : places_.target(here, x.position);
-  std::vector<Place> writes = {to};
+  std::vector<RankChunk> writes = {to};
   std::vector<Operand> dsts = {near(to)};
   if (sends) {
     writes.push_back(places_.target(other_rank(here), x.position));
     dsts.push_back(far(p, writes[1]));
   }
-  for (const Place& w : writes) {
+  for (const RankChunk& w : writes) {
     if (shape_.origin(w) == shape_.origin(*b) ||
         (shape_.origin(w) == shape_.origin(*a) && !(w == *a)))
       return;
@@ -113,7 +113,7 @@ void Steps::sum(uint32_t p) {
 void Steps::at_switch(uint32_t p) {
   const uint32_t here = shape_.rank_of(p);
   const std::string buffer = places_.scratch();
-  std::vector<Place> all;
+  std::vector<RankChunk> all;
   for (uint32_t r = 0; r < shape_.ranks; ++r) all.push_back({r, buffer});
   if (one_in(dice_, 2)) {
     const auto from = places_.source(here, std::nullopt, {});
@@ -122,7 +122,7 @@ void Steps::at_switch(uint32_t p) {
                places_.value_at(*from));
   }
   Value value;
-  for (const Place& place : all) {
+  for (const RankChunk& place : all) {
     const Value one = places_.value_at(place);
     if (!one.known() || (value.known() && one.position != value.position)) return;
     for (const uint32_t r : one.ranks) {
@@ -132,7 +132,7 @@ void Steps::at_switch(uint32_t p) {
     value = Places::added(value, one);
   }
   if (one_in(dice_, 2)) {
-    const Place to = places_.target(here, value.position);
+    const RankChunk to = places_.target(here, value.position);
     if (to.name == buffer) return;
     return run(p, "switch_reduce", {near(to)}, {{"sw." + buffer, all[0]}}, {to}, all, value);
   }

@@ -15,9 +15,9 @@ namespace mscclc::random_programs::soup {
 /// An operand of a step: what is written down, and the place that it is.
 struct Operand {
   std::string text;
-  Place place;
+  RankChunk place;
 };
-inline Operand near(const Place& place) { return {place.name, place}; }
+inline Operand near(const RankChunk& place) { return {place.name, place}; }
 
 class Steps : public Part {
  public:
@@ -30,15 +30,15 @@ class Steps : public Part {
 
   /// One op: sources are known, destinations get the value.
   void run(uint32_t p, const std::string& name, const std::vector<Operand>& dsts,
-           const std::vector<Operand>& srcs, const std::vector<Place>& writes,
-           const std::vector<Place>& reads, const Value& value, bool whole = false);
+           const std::vector<Operand>& srcs, const std::vector<RankChunk>& writes,
+           const std::vector<RankChunk>& reads, const Value& value, bool whole = false);
   /// A place of another rank, over a channel of the process.
-  Operand far(uint32_t p, const Place& place, bool port = false);
+  Operand far(uint32_t p, const RankChunk& place, bool port = false);
   uint32_t other_rank(uint32_t rank) { return (rank + 1 + any(shape_.ranks - 1)) % shape_.ranks; }
 
  private:
   /// A port's put: the far end hears of it by the port's signal, this one by a flush.
-  void by_port(uint32_t p, const Place& from, const Place& to, const Value& value);
+  void by_port(uint32_t p, const RankChunk& from, const RankChunk& to, const Value& value);
 
   Text& text_;
   Order& order_;
