@@ -1191,7 +1191,7 @@ def cc_test(name, **kwargs):
     joined_test(name = name, **dict({"visibility": users()}, **kwargs))
 
 # What is written for people: code, and what builds and tests it.
-_TEXTS = ["bazel", "bzl", "c", "cc", "cmake", "cu", "cuh", "def", "h", "in", "mk", "py", "sh"]
+_TEXTS = ["bazel", "bzl", "c", "cc", "cmake", "cu", "cuh", "def", "h", "in", "md", "mk", "py", "sh"]
 
 def folder_sources(tests_apart = []):
     """The sources of this package, and all its texts, for tests of the structure. Every row of the

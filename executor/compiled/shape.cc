@@ -307,10 +307,9 @@ std::optional<CompiledShape> CompiledShape::of(const Program& program, uint32_t 
     }
   }
   if (!added) {
-    Diagnostic& d =
-        diagnostics.error("no-compiled-kernel", {},
-                          fmt::format("rank {} of '{}' cannot be a kernel of its own: {}", rank,
-                                      program.name, added.error().text()));
+    Diagnostic& d = diagnostics.error("no-compiled-kernel", {},
+                                      fmt::format("rank {} of '{}' cannot be a compiled kernel: {}",
+                                                  rank, program.name, added.error().text()));
     if (program.functions.empty()) {
       d.notes.push_back({.text = "the interpreter runs the plan as it is"});
     }

@@ -311,7 +311,7 @@ TEST_CASE("compiled kernels: what no such kernel does is refused in full words")
     add_op(t, r, 0, OpKind::unpack_packets, {local(kOutput, 1)}, {local(wide, 0)});
   }
   CHECK(refusal_of(t.program) ==
-        "no-compiled-kernel: rank 0 of 'test' cannot be a kernel of its own: it has packets of two "
+        "no-compiled-kernel: rank 0 of 'test' cannot be a compiled kernel: it has packets of two "
         "formats\nthe interpreter runs the plan as it is");
 }
 
@@ -393,11 +393,10 @@ TEST_CASE("compiled kernels: lines that are too many for parameters lie in memor
   for (uint32_t i = 0; i < device::kMaxSharedLines; ++i) {
     add_op(wide, 0, 0, OpKind::copy, {local(scratch, i)}, {local(kInput, 0)});
   }
-  CHECK(
-      refusal_of(wide.program) ==
-      "no-compiled-kernel: rank 0 of 'test' cannot be a kernel of its own: a block has 89616 bytes "
-      "of sizes and addresses, and 44800 fit in shared memory\nthe interpreter runs the plan as "
-      "it is");
+  CHECK(refusal_of(wide.program) ==
+        "no-compiled-kernel: rank 0 of 'test' cannot be a compiled kernel: a block has 89616 bytes "
+        "of sizes and addresses, and 44800 fit in shared memory\nthe interpreter runs the plan as "
+        "it is");
 }
 
 TEST_CASE("compiled kernels: NVRTC is given all headers that the source includes") {

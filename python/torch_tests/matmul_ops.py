@@ -436,7 +436,7 @@ class _Calls(TorchDispatchMode):
 
 
 class _Subclass(torch.Tensor):
-    """It sees calls, and has no kernels of its own."""
+    """It sees calls, and has no kernels."""
 
     names = []
 

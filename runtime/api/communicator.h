@@ -182,7 +182,7 @@ class Executable {
                             Diagnostics& diagnostics);
 
   /// From now on each launch writes when its blocks began their steps (executor/stamps.h) to memory
-  /// of the device, `words` words a block; nullptr: none do. Local. Kernels of a plan's own write
+  /// of the device, `words` words a block; nullptr: none do. Local. Compiled kernels write
   /// nothing. REQUIRES: words >= kStampHead; the memory lives until such launches have ended.
   void stamp_launches(uint64_t* rows, uint32_t words);
 

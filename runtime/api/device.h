@@ -196,8 +196,7 @@ class Device {
                                                      Diagnostics& diagnostics) = 0;
   /// True if short programs travel with a launch (LaunchPlan::carried).
   virtual bool carries_programs() const { return false; }
-  /// True if its blocks run the row functions of any plan; otherwise only kernels of the plan's own
-  /// do.
+  /// True if its blocks run the row functions of any plan; otherwise only compiled kernels do.
   virtual bool runs_rows() const { return false; }
   /// True if launches may begin early (LaunchPlan::early). launch() knows which of them.
   virtual bool launches_early() const { return false; }

@@ -1,4 +1,4 @@
-// The library's programs as kernels of their own: which there are, and that calls of common sizes
+// The library's programs as compiled kernels: which there are, and that calls of common sizes
 // are calls of theirs. What is left to the interpreter is written down here.
 #include <catch2/catch.hpp>
 #include <set>

@@ -31,7 +31,7 @@ TEST_CASE("rows that a block's threads can hold have kernels") {
   CHECK(most->arithmetic(Dtype::bf16) == "bf16");
   CHECK(!norm_shape("65552", "", said));
   CHECK(said ==
-        "rank 0 of 'allreduce_norm' cannot be a kernel of its own: its rows have 65552 columns, "
+        "rank 0 of 'allreduce_norm' cannot be a compiled kernel: its rows have 65552 columns, "
         "and blocks of 1024 threads take 65536 at most");
   CHECK(norm_shape("2048", "launch threads: 32\n", said));
   CHECK(!norm_shape("4096", "launch threads: 32\n", said));

@@ -21,9 +21,10 @@ struct TextWord {
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 
-/// A new line may begin with the mark of a comment, or go on with a string.
+/// A new line may begin with the mark of a comment, or go on with a string. "plan's" is two words.
 Gap gap_of(std::string_view between) {
   if (between.find_first_not_of("-_0123456789") == between.npos) return Gap::joined;
+  if (between == "'") return Gap::space;
   const bool new_line = between.find('\n') != between.npos;
   const char* const spaces = new_line ? " \t\r\n/!<#*\"" : " \t";
   return between.find_first_not_of(spaces) == between.npos ? Gap::space : Gap::other;

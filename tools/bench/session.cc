@@ -50,7 +50,7 @@ class Session {
   bool run_collective(CollectiveKind kind);
   std::vector<std::unique_ptr<Contender>> load_plans(CollectiveKind kind, Dtype dtype);
   /// Adds it to `loaded` if all ranks can.
-  void load_plan(const BenchPlan& plan, Dtype dtype, bool own_kernels,
+  void load_plan(const BenchPlan& plan, Dtype dtype, bool compiled_kernels,
                  std::vector<std::unique_ptr<Contender>>& loaded);
   bool run_table(Table& table);
   bool run_size(const Table& table, uint64_t bytes, std::vector<Result>& results);
@@ -167,14 +167,14 @@ std::vector<std::unique_ptr<Contender>> Session::load_plans(CollectiveKind kind,
   return loaded;
 }
 
-void Session::load_plan(const BenchPlan& plan, Dtype dtype, bool own_kernels,
+void Session::load_plan(const BenchPlan& plan, Dtype dtype, bool compiled_kernels,
                         std::vector<std::unique_ptr<Contender>>& loaded) {
   bench_.at("loading " + plan.program->name);
   Diagnostics diagnostics;
   const auto begin = Clock::now();
   auto made =
       make_plan_contender(communicator_, plan, *std::ranges::max_element(options_.sizes), dtype,
-                          options_.every_size, own_kernels, bench_.clocks.get(), diagnostics);
+                          options_.every_size, compiled_kernels, bench_.clocks.get(), diagnostics);
   if (const auto unable = any_unable(communicator_, made != nullptr, diagnostics)) {
     log_.leave_out(plan.program->name, collective_, unable->text());
     return;

@@ -248,7 +248,8 @@ bool CudaRanks::State::plan_apart(uint32_t in_call) {
     own.calls += first * launch_.call_counts;
     own.programs += first * launch_.program_bytes;
     if (own.stamps != nullptr) own.stamps += first * launch_.stamp_words;
-    Start start = options_.own_kernel ? options_.own_kernel(r, programs_.of_rank(r), own) : Start{};
+    Start start =
+        options_.compiled_kernel ? options_.compiled_kernel(r, programs_.of_rank(r), own) : Start{};
     const uint8_t* programs_here = programs_.packed(in_call) + first * launch_.program_bytes;
     const bool shortened = options_.in_short && apart_.add_short(r, in_call, own, programs_here);
     if (shortened) continue;

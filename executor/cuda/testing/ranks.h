@@ -4,7 +4,7 @@
 // One launch holds the blocks of all ranks, so that they run at once whatever the machine does with
 // several launches. To the kernel they are blocks of one rank that owns all channels: those of rank
 // r are numbered after those of the ranks before it. Or each rank has a launch of its own, as in a
-// job (Options::apart): then several calls may be queued, and kernels of the plan's own run them.
+// job (Options::apart): then several calls may be queued, and compiled kernels run them.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class CudaRanks {
 
   /// Starts a call of one rank on a stream; returns a cudaError_t.
   using Start = std::function<int(const device::LaunchPlan& plan, void* stream)>;
-  /// A kernel of the plan's own for a call of a rank, whose launch it may change; none: the
+  /// A compiled kernel for a call of a rank, whose launch it may change; none: the
   /// interpreter runs it.
   using ChooseKernel =
       std::function<Start(uint32_t rank, const BlockPrograms& programs, device::LaunchPlan& plan)>;
@@ -78,7 +78,7 @@ class CudaRanks {
     /// Switch operands have an address at the switch, where they lie alike at all members. On the
     /// host alone.
     bool multicast = false;
-    ChooseKernel own_kernel = {};  ///< REQUIRES: `apart`
+    ChooseKernel compiled_kernel = {};  ///< REQUIRES: `apart`
     /// Words of a row of stamps (executor/stamps.h); 0: none.
     uint32_t stamp_words = 0;
     /// The test raises the flags of inputs itself; else all have been raised before a run.

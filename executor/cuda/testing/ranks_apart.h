@@ -20,7 +20,7 @@ class RanksApart {
 
   void clear() { launches_.clear(); }
   bool empty() const { return launches_.empty(); }
-  /// Call number `in_call` of those that are queued at a rank. `start`: a kernel of the plan's own;
+  /// Call number `in_call` of those that are queued at a rank. `start`: a compiled kernel;
   /// none: the interpreter's.
   void add(uint32_t rank, uint32_t in_call, const device::LaunchPlan& plan, Start start);
   /// The same as a short program. `programs`: the plan's, in this process's memory. False: it has

@@ -291,7 +291,7 @@ TEST_CASE("every accumulation type on the GPU") {
   });
 }
 
-TEST_CASE("common sums have kernels of their own, wherever words lie") {
+TEST_CASE("common sums have fast kernels, wherever words lie") {
   if (no_gpu()) return;
   for (const PacketFormat format :
        {PacketFormat::LL16, PacketFormat::LL128, PacketFormat::sentinel, PacketFormat::none}) {

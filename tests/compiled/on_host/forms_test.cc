@@ -285,8 +285,8 @@ class Count {
                                .in_short = runs == Runs::short_,
                                .generic = runs == Runs::interpreter,
                                .threads = 32};
-    options.own_kernel = [&](uint32_t rank, const BlockPrograms& programs,
-                             const device::LaunchPlan& launch) {
+    options.compiled_kernel = [&](uint32_t rank, const BlockPrograms& programs,
+                                  const device::LaunchPlan& launch) {
       if (runs != Runs::kernel || takes(plan, rank, programs, launch)) {
         here.merge(forms_of(programs));
       }

@@ -12,7 +12,7 @@ namespace {
 
 using device::StepKind;
 
-bool has_fused(const PlanKernels& kernels) {
+bool has_fused(const CompiledKernelSet& kernels) {
   return kernels.has(StepKind::reduce_apply) || kernels.has(StepKind::reduce_packets_apply);
 }
 
@@ -67,13 +67,14 @@ TEST_CASE("fused rows: a rank that does not come is reported") {
     return p.name == "allreduce_norm_1shot of 5 ranks, 5120 columns";
   });
   REQUIRE(plan != plans.end());
-  PlanKernels kernels(*plan, static_cast<size_t>(plan - plans.begin()));
+  CompiledKernelSet kernels(*plan, static_cast<size_t>(plan - plans.begin()));
   cuda::SameBits both(*plan->program);
   Diagnostics diagnostics;
   REQUIRE(both.build(diagnostics, RowSteps::together));
   const Call call = both.call(plan->rows[0] * plan->program->contract.columns, plan->dtypes[0]);
-  const auto text = both.run(
-      call, {.apart = true, .silent = 1, .own_kernel = kernels.choose(false)}, /*rounds=*/1, 0);
+  const auto text =
+      both.run(call, {.apart = true, .silent = 1, .compiled_kernel = kernels.choose(false)},
+               /*rounds=*/1, 0);
   CHECK(text.find("waits for packet") != text.npos);
   CHECK(text.find("then add_rmsnorm") != text.npos);
   CHECK(kernels.refused() == 0);

@@ -1,4 +1,4 @@
-// Kernels of plans' own give the simulator's bits, and do so whatever runs first.
+// Compiled kernels give the simulator's bits, and do so whatever runs first.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <iostream>

@@ -33,18 +33,19 @@ std::vector<ReduceOp> reductions_of(const Program& program) {
 
 }  // namespace
 
-PlanKernels::PlanKernels(const KernelPlan& plan, size_t number) : digest_(kernel_digest(number)) {
+CompiledKernelSet::CompiledKernelSet(const KernelPlan& plan, size_t number)
+    : digest_(kernel_digest(number)) {
   for (uint32_t r = 0; r < plan.program->ranks.size(); ++r) {
     Diagnostics diagnostics;
     shapes_.push_back(CompiledShape::of(*plan.program, r, diagnostics));
   }
 }
 
-bool PlanKernels::any() const {
+bool CompiledKernelSet::any() const {
   return std::ranges::any_of(shapes_, [](const auto& shape) { return shape.has_value(); });
 }
 
-bool PlanKernels::has(device::StepKind kind) const {
+bool CompiledKernelSet::has(device::StepKind kind) const {
   return std::ranges::any_of(shapes_, [&](const std::optional<CompiledShape>& shape) {
     return shape && std::ranges::any_of(shape->codes(), [&](const CompiledCode& code) {
              return std::ranges::find(code.steps, kind, &CompiledStep::kind) != code.steps.end();
@@ -52,7 +53,7 @@ bool PlanKernels::has(device::StepKind kind) const {
   });
 }
 
-CudaRanks::ChooseKernel PlanKernels::choose(bool mixed) {
+CudaRanks::ChooseKernel CompiledKernelSet::choose(bool mixed) {
   return [this, mixed](uint32_t rank, const BlockPrograms& programs, LaunchPlan& plan) {
     const uint64_t asked = asked_++;
     if (mixed && (asked + asked / 3) % 2 == 0) {
@@ -65,8 +66,8 @@ CudaRanks::ChooseKernel PlanKernels::choose(bool mixed) {
   };
 }
 
-CudaRanks::Start PlanKernels::kernel_of(uint32_t rank, const BlockPrograms& programs,
-                                        LaunchPlan& plan) {
+CudaRanks::Start CompiledKernelSet::kernel_of(uint32_t rank, const BlockPrograms& programs,
+                                              LaunchPlan& plan) {
   const std::optional<CompiledShape>& shape = shapes_[rank];
   if (!shape || plan.blocks != shape->blocks()) return {};
   const KernelTable::Bind* bind =
@@ -146,7 +147,7 @@ void KernelTrial::run_call(SameBits& both, const Tries& tries, const Call& call,
   options.apart = true;
   options.in_place = plan_.in_place;
   options.threads = seed % 2 == 0 ? 64 : 32;
-  options.own_kernel = kernels_.choose(tries.mixed);
+  options.compiled_kernel = kernels_.choose(tries.mixed);
   INFO(plan_.name << ' ' << info(call.dtype).name << ' ' << name(call.reduce) << ' '
                   << call.part_bytes << " bytes, seed " << seed);
   cuda::host::Gpu::get().set_seed(seed);

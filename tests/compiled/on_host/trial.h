@@ -14,9 +14,9 @@
 namespace mscclc {
 
 /// The kernels of a plan, as runtime/core/communicator/compiled_kernels has them.
-class PlanKernels {
+class CompiledKernelSet {
  public:
-  PlanKernels(const KernelPlan& plan, size_t number);
+  CompiledKernelSet(const KernelPlan& plan, size_t number);
   /// Has some rank kernels?
   bool any() const;
   /// Has some block a step of this kind?
@@ -52,7 +52,7 @@ struct Tries {
 class KernelTrial {
  public:
   KernelTrial(const KernelPlan& plan, size_t number) : plan_(plan), kernels_(plan, number) {}
-  const PlanKernels& kernels() const { return kernels_; }
+  const CompiledKernelSet& kernels() const { return kernels_; }
 
   void run(const Tries& tries);
   /// Calls of one type; returns how many its kernels have run.
@@ -64,7 +64,7 @@ class KernelTrial {
   void run_call(cuda::SameBits& both, const Tries& tries, const Call& call, uint64_t seed);
 
   const KernelPlan& plan_;
-  PlanKernels kernels_;
+  CompiledKernelSet kernels_;
 };
 
 }  // namespace mscclc

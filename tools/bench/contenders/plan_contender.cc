@@ -11,11 +11,11 @@ namespace {
 class PlanContender : public Contender {
  public:
   PlanContender(Communicator& communicator, const BenchPlan& plan, bool every_size,
-                bool own_kernels)
+                bool compiled_kernels)
       : communicator_(communicator),
         plan_(plan.program),
         as_read_(plan.as_read == nullptr ? plan.program : plan.as_read),
-        kernels_beside_(own_kernels ? plan.file : ""),
+        kernels_beside_(compiled_kernels ? plan.file : ""),
         ordered_by_(plan.ordered_by),
         keeps_input_(plan.keeps_input),
         in_place_(plan.in_place),
@@ -95,9 +95,9 @@ bool has_kernels_beside(const Device& device, const BenchPlan& plan) {
 
 std::unique_ptr<Contender> make_plan_contender(Communicator& communicator, const BenchPlan& plan,
                                                uint64_t max_bytes, Dtype dtype, bool every_size,
-                                               bool own_kernels, const ClockRows* clocks,
+                                               bool compiled_kernels, const ClockRows* clocks,
                                                Diagnostics& diagnostics) {
-  auto made = std::make_unique<PlanContender>(communicator, plan, every_size, own_kernels);
+  auto made = std::make_unique<PlanContender>(communicator, plan, every_size, compiled_kernels);
   return made->load(max_bytes, dtype, clocks, diagnostics) ? std::move(made) : nullptr;
 }
 

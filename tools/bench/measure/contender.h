@@ -59,11 +59,12 @@ class Contender {
 };
 
 /// Collective: a plan, loaded for messages of up to `max_bytes`, or what its `select` allows if
-/// that is less (unless `every_size`). `own_kernels`: those that lie beside its file, for the calls
-/// that they take; else the interpreter. `clocks`: where its calls leave stamps; nullptr: nowhere.
+/// that is less (unless `every_size`). `compiled_kernels`: those that lie beside its file, for the
+/// calls that they take; else the interpreter. `clocks`: where its calls leave stamps; nullptr:
+/// nowhere.
 [[nodiscard]] std::unique_ptr<Contender> make_plan_contender(
     Communicator& communicator, const BenchPlan& plan, uint64_t max_bytes, Dtype dtype,
-    bool every_size, bool own_kernels, const ClockRows* clocks, Diagnostics& diagnostics);
+    bool every_size, bool compiled_kernels, const ClockRows* clocks, Diagnostics& diagnostics);
 
 /// Are there kernels beside the plan's file for such a device?
 bool has_kernels_beside(const Device& device, const BenchPlan& plan);

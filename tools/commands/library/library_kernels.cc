@@ -1,5 +1,5 @@
-// mscclc library --kernels: compiles the plans that were written as kernels of their own, several
-// at a time. Plans that cannot be are left to the interpreter, and counted.
+// mscclc library --kernels: makes compiled kernels of the plans that were written, several at
+// a time. Plans that cannot be are left to the interpreter, and counted.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -142,7 +142,7 @@ void add_library_with_kernels(CommandLine& line) {
   auto architecture = std::make_shared<std::string>();
   line.takes_text(command.app
                       ->add_option("--kernels", *architecture,
-                                   "also compile the plans as kernels of their own for this GPU "
+                                   "also make compiled kernels of the plans for this GPU "
                                    "architecture, with nvcc or NVRTC; the interpreter runs them "
                                    "without")
                       ->type_name("ARCH")

@@ -249,7 +249,7 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   return comm.facts.has_real && !comm.facts.lazy ? make_real(comm) : ncclSuccess;
 }
 
-/// What becomes of kernels of a plan's own: one line a process.
+/// What becomes of compiled kernels: one line a process.
 void inform_of_kernels(const Comm& comm) {
   KernelMaker* const maker = comm.device->kernel_maker();
   if (comm.plans == nullptr || maker == nullptr || !informs(Subsystem::init)) return;
