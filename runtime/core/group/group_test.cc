@@ -27,7 +27,7 @@ struct Closing {
     group->launched(nullptr);
     group->retire(std::move(used));
   }
-  std::shared_ptr<Group> group = std::make_shared<Group>();
+  std::shared_ptr<RankGroup> group = std::make_shared<RankGroup>();
   std::weak_ptr<int> watched;
 };
 
