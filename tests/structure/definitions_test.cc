@@ -3,9 +3,9 @@
 #include "tests/structure/definitions.h"
 
 #include <catch2/catch.hpp>
-#include <iterator>
-#include <regex>
+#include <cctype>
 #include <stdexcept>
+#include <string_view>
 
 #include "tests/structure/sources.h"
 
@@ -33,9 +33,21 @@ TEST_CASE("no name is defined in two files") {
 }
 
 /// How many types of this name a text defines, whatever they are members of.
-long types_named(const std::string& name, const std::string& text) {
-  const std::regex type(R"(\b(?:struct|class|enum) (?:\w+::)*)" + name + R"(\b[^;,()<>{}]*\{)");
-  return std::distance(std::sregex_iterator(text.begin(), text.end(), type), {});
+long types_named(std::string_view name, std::string_view text) {
+  long count = 0;
+  for (const std::string_view keyword : {"struct ", "class ", "enum "}) {
+    for (size_t at = text.find(keyword); at != text.npos; at = text.find(keyword, at + 1)) {
+      if (at > 0 && std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0) continue;
+      const size_t end = text.find_first_of(";,()<>{}", at);
+      if (end == text.npos || text[end] != '{') continue;
+      std::string_view type = text.substr(at + keyword.size(), end - at - keyword.size());
+      type = type.substr(0, type.find_first_of(" \n"));
+      const size_t scope = type.rfind("::");
+      if (scope != type.npos) type.remove_prefix(scope + 2);
+      count += type == name ? 1 : 0;
+    }
+  }
+  return count;
 }
 
 TEST_CASE("the shortest names of types are given once") {

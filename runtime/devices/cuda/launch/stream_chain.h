@@ -38,7 +38,7 @@ struct KnownStream {
 class CudaStreamChain final : public StreamChain {
  public:
   /// Where replays are ordered, so many calls are marked although there is one stream and no graph.
-  static constexpr uint32_t kMarkedAtFirst = 1024;
+  static constexpr uint32_t kMarkedAtFirst = 16;
 
   /// `known`: gets what follow() has found.
   CudaStreamChain(SharedContext context, Replays replays, std::shared_ptr<KnownStream> known)
