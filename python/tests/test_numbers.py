@@ -48,7 +48,7 @@ class Numbers(unittest.TestCase):
 
     def test_structs_are_those_of_the_header(self):
         for name, struct in (
-            ("gemm", _overlap.Gemm), ("overlap_config", _overlap.Config), ("overlap_call", _overlap.Call),
+            ("gemm", _overlap.Gemm), ("overlap_config", _overlap.Config), ("overlap_call", _overlap.OverlapCall),
         ):  # fmt: skip
             self.assertEqual([name for name, _ in struct._fields_], members(name))
 
