@@ -685,7 +685,7 @@ _ROWS = {
         "tests/fakes/verbs",
         "tests/helpers/verbs",
     ],
-    "tests/fakes/nccl": ["runtime/doors/nccl/abi"],
+    "tests/fakes/nccl": ["runtime/doors/c/libraries", "runtime/doors/nccl/abi"],
 
     # Commands.
     "tools/io": [
