@@ -382,6 +382,7 @@ ncclResult_t CommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
 }
 
 ncclResult_t CommCount(ncclComm_t comm, int* count) {
+  const std::lock_guard lock(comm->clique->mutex);
   return *count = comm->clique->ranks, ncclSuccess;
 }
 
