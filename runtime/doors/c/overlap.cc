@@ -59,9 +59,9 @@ mscclc_result_t create(Making making, mscclc_overlap_t** overlap) {
   if (making.owner.device == nullptr && !making.alone(diagnostics)) return fail(diagnostics);
   mscclc_overlap& made = *making.made;
   const bool on_host = made.device == MSCCLC_HOST;
-  OverlapOptions options{.programs = overlap_programs(),
-                         .nccl = nccl_library(on_host),
-                         .cublasmp = cublasmp_library(on_host)};
+  OverlapOptions options{.programs = overlap_programs(), .nccl = nccl_library(on_host)};
+  // Only where it is asked for: it is large, and brings others.
+  if (config->backend == "cublasmp") options.cublasmp = cublasmp_library(on_host);
   if (making.given.gemm != nullptr) {
     made.gemm = std::make_unique<GemmCallback>(making.given.gemm, making.given.gemm_user,
                                                making.given.gemm_workspace_bytes);
