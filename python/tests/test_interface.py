@@ -1,6 +1,8 @@
 """Everything public has a docstring and types: what py.typed promises to users who check their programs.
+Names that modules import from each other are there.
 
-Read from the sources, so that no torch is needed. Modules of the package's own are left out.
+Read from the sources, so that neither torch nor vLLM is needed. Modules of the package's own are left out of
+the first.
 """
 
 import ast
@@ -59,12 +61,60 @@ def faults(body, name, in_class=False):
             yield from (f"{whole}: no type of {what}" for what in missing_types(node, in_class))
 
 
+def parsed(path):
+    """The tree of a module, by its path in the package."""
+    with open(os.path.join(PACKAGE, path), encoding="utf-8") as file:
+        return ast.parse(file.read())
+
+
+def module_path(dotted):
+    """The path of a module of the package from its name below the package; None: there is none."""
+    stem = dotted.replace(".", "/")
+    paths = [stem + ".py", os.path.join(stem, "__init__.py")] if stem else ["__init__.py"]
+    return next((p for p in paths if os.path.exists(os.path.join(PACKAGE, p))), None)
+
+
+def defined(module):
+    """The names that a module binds, wherever it does; None: any, since it has a __getattr__."""
+    names = set()
+    for node in ast.walk(module):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names.update(a.asname or a.name.split(".")[0] for a in node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return None if "__getattr__" in names else names
+
+
+def missing_imports(path, module):
+    """What a module imports from the package and is not there."""
+    folders = path.split("/")[:-1]
+    for node in ast.walk(module):
+        if not isinstance(node, ast.ImportFrom) or node.level == 0:
+            continue
+        above = folders[: len(folders) - node.level + 1]
+        source = ".".join(above + ([node.module] if node.module else []))
+        found = module_path(source)
+        names = defined(parsed(found)) if found else set()
+        for alias in node.names:
+            inside = module_path(f"{source}.{alias.name}" if source else alias.name)
+            if names is not None and alias.name not in names and inside is None and alias.name != "*":
+                yield f"{path}:{node.lineno}: no {alias.name} in {found or source}"
+
+
+def all_modules():
+    """Paths of all modules, relative to the package."""
+    for folder, _, names in os.walk(PACKAGE):
+        place = os.path.relpath(folder, PACKAGE)
+        yield from (os.path.normpath(os.path.join(place, n)) for n in sorted(names) if n.endswith(".py"))
+
+
 class Interface(unittest.TestCase):
     def test_everything_has_a_docstring_and_types(self):
         found, modules = [], list(public_modules())
         for path in modules:
-            with open(os.path.join(PACKAGE, path), encoding="utf-8") as file:
-                module = ast.parse(file.read())
+            module = parsed(path)
             if ast.get_docstring(module) is None:
                 found.append(f"{path}: no docstring")
             found += faults(module.body, path)
@@ -77,6 +127,18 @@ class Interface(unittest.TestCase):
             self.assertLessEqual(set(module.__all__), set(dir(module)))
             for name in module.__all__:
                 self.assertIsNotNone(getattr(module, name), name)
+
+    def test_names_that_modules_import_from_each_other_are_there(self):
+        modules = list(all_modules())
+        self.assertIn("vllm/groups.py", modules)
+        self.assertEqual([f for path in modules for f in missing_imports(path, parsed(path))], [])
+
+    def test_a_name_that_is_not_there_is_found(self):
+        module = ast.parse("def f():\n  from ..torch.fusion.groups import Group, group_of\n  from ..torch import none")
+        self.assertEqual(
+            list(missing_imports("vllm/groups.py", module)),
+            ["vllm/groups.py:2: no Group in torch/fusion/groups.py", "vllm/groups.py:3: no none in torch/__init__.py"],
+        )
 
     def test_what_lacks_them_is_found(self):
         module = ast.parse("class A:\n  def f(self, x, *, y: int): pass\n  def _g(self): pass\n")

@@ -3,10 +3,10 @@
 import torch
 
 from ..errors import UsageError
-from ..torch.fusion.groups import Group
+from ..torch.fusion.groups import RankGroup
 
 
-def group_of(name: str) -> Group:
+def group_of(name: str) -> RankGroup:
     """The group of a name such as "tp:0". UsageError: there is none."""
     from vllm.distributed import parallel_state
 
@@ -14,4 +14,4 @@ def group_of(name: str) -> Group:
     found = known() if known is not None else None
     if found is None:
         raise UsageError(f"vLLM has no group '{name}': it was destroyed, or never made")
-    return Group(found.cpu_group, lambda tensor: torch.ops.vllm.all_reduce(tensor, group_name=name))
+    return RankGroup(found.cpu_group, lambda tensor: torch.ops.vllm.all_reduce(tensor, group_name=name))
