@@ -309,10 +309,12 @@ _ROWS = {
 
     # The minimal runtime.
     "runtime/core/device": ["ir", "executor", "executor/interpreter", "runtime/api"],
+    "runtime/core/calls": ["ir", "runtime/api", "runtime/support"],
     "runtime/core/group": [
         "ir",
         "executor",
         "runtime/api",
+        "runtime/core/calls",
         "runtime/core/device",
         "runtime/support",
         "runtime/support/memory",
@@ -331,6 +333,7 @@ _ROWS = {
         "executor",
         "executor/rows",
         "runtime/api",
+        "runtime/core/calls",
         "runtime/core/group",
         "runtime/support",
         "runtime/support/environment",

@@ -23,6 +23,7 @@ class LoadedPlan:
         self, input: Any, output: Any = None, op: str = "sum", stream: Optional[int] = None,
         dtype: Optional[str] = None, externals: Optional[Dict[str, Any]] = None,
         flags: Optional[Dict[str, Any]] = None, budget: int = 0, launch_order: str = "other_first",
+        symmetric: bool = False,
     ) -> Work:  # fmt: skip
         """Queues it, on all ranks; without an output in place. Buffers are the plan's input and
         output. `dtype`: their element type, as wide as the one that the plan was loaded for, which
@@ -31,7 +32,9 @@ class LoadedPlan:
         with other work, by name, the same ones in all calls, and 0 before the first. `budget`:
         multiprocessors that such a plan may hold while that work needs room, or 0: not known.
         `launch_order`: "plan_first", if it does not begin before all of the plan is resident.
-        Not held back by groups."""
+        `symmetric=True` promises, as for collectives, that input and output lie in SymmetricMemory
+        and are the same parts of it on all ranks: otherwise ranks meet in each call of a plan that
+        uses them where they lie, as those with flags do. Not held back by groups."""
         comm = self._comm
         comm._own()
         dtype = self._dtype if dtype is None else dtype
@@ -48,7 +51,7 @@ class LoadedPlan:
             raise UsageError(f"launch_order is one of {', '.join(_LAUNCH_ORDERS)}")
         return self._launch(
             source, target, op, stream, dtype, externals, flags, budget=budget,
-            launch_order=_LAUNCH_ORDERS.index(launch_order),
+            launch_order=_LAUNCH_ORDERS.index(launch_order), registered=bool(symmetric),
         )  # fmt: skip
 
     def _launch(self, source, target, op, stream, dtype, externals=None, flags=None, **more):

@@ -1,9 +1,13 @@
 """Plans with flags, from Python: ranks as processes on the host device, and what raises their flags."""
 
+import os
 import unittest
 
 import mscclc
 from rank_processes import run
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GATHER = os.path.join(HERE, "..", "..", "plans", "overlap", "allgather_gemm.mscl")
 
 PROGRAM = """
 program    through
@@ -50,6 +54,27 @@ class FlagsOfPlans(unittest.TestCase):
             plain = comm.load({mscclc.compile("allreduce_1shot_ordered", R=2).to_json()!r}, 1 << 12)
             refused("the plan has no flags 'x'; it has none", plain.run, floats(1, 2, 3, 4),
                     flags=dict(x=made))
+            print("ok")
+        """
+        self.assertEqual(run(2, body), ["ok", "ok"])
+
+    def test_buffers_in_symmetric_memory(self):
+        """No rank waits for another one before it launches a call."""
+        body = f"""if 1:
+            plan = comm.load({mscclc.compile(GATHER, R=2, C=1).to_json()!r}, 1 << 12)
+            memory = mscclc.SymmetricMemory(4096, comm)
+            out = memory.buffer().cast("f")[: 2 * ranks]
+            ready = array.array("I", [0] * ranks)
+            for call in range(1, 4):
+                given = floats(call, rank)
+                plan.run(given, out, flags=dict(ready=ready), launch_order="plan_first",
+                         symmetric=True).wait()
+                assert list(out) == [x for r in range(ranks) for x in (call, r)], list(out)
+                assert list(ready) == [call] * ranks, ready
+                memory.barrier()
+            refused("does not lie in one registered buffer", plan.run, given, floats(*[0] * 2 * ranks),
+                    flags=dict(ready=ready), launch_order="plan_first", symmetric=True,
+                    error=mscclc.LibraryError)
             print("ok")
         """
         self.assertEqual(run(2, body), ["ok", "ok"])

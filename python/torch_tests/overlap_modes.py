@@ -2,6 +2,8 @@
 
 import contextlib
 import functools
+import importlib.util
+import os
 import warnings
 
 import mscclc
@@ -13,6 +15,9 @@ from mscclc import ops
 
 CHUNKS = {"mscclc": (1, 2, 4, 8), "copy_engine": (1, 2, 4)}
 HAND = (2, 4)
+# A GEMM of Triton that polls or raises the flags of these plans of plans/overlap, of so many chunks.
+POLLED = {"gather": ("allgather_gemm", "allgather_gemm_copy_engine"), "scatter": ("gemm_reducescatter",)}
+POLLED_CHUNKS = (1, 2, 4)
 
 
 class Layer:
@@ -78,6 +83,19 @@ class Layer:
             return own.fused_all_gather_matmul(self.x, [self.w], 0, name, return_A=False)[1][0]
         return own.fused_matmul_reduce_scatter(self.x, self.w, "sum", 0, name)
 
+    def by_polling(self, program, chunks):
+        """What calls it: made by the first call."""
+        made = []
+
+        def call():
+            from overlap_polling import PolledProduct
+
+            if not made:
+                made.append(PolledProduct(self, program, chunks))
+            return made[0]()
+
+        return call
+
     def by_hand(self, pieces):
         """Pieces of rows on two streams: of each the collective beside the product of another."""
         main, side = torch.cuda.current_stream(), self.place.side
@@ -129,6 +147,10 @@ def modes_of(layer, place, gemms):
             for chunks in all_chunks:
                 found[f"op {backend} {chunks} {gemm}"] = functools.partial(layer.by_op, backend, chunks, gemm)
         found[f"op auto {gemm}"] = lambda gemm=gemm: layer.by_op("auto", 0, gemm)
+    if _has_triton(place.device):
+        for program in POLLED[layer.kind]:
+            for chunks in POLLED_CHUNKS:
+                found[f"triton {program} {chunks}"] = layer.by_polling(program, chunks)
     if place.device.type == "cuda":
         found["op nccl 1 torch"] = lambda: layer.by_op("nccl", 1)
         if any(one["name"] == "cublasmp" and one["available"] for one in ops.backends(place.device)):
@@ -137,6 +159,12 @@ def modes_of(layer, place, gemms):
         for pieces in HAND:
             found[f"by hand {pieces}"] = lambda pieces=pieces: layer.by_hand(pieces)
     return found
+
+
+def _has_triton(device):
+    """Whether it runs kernels there: on processors its interpreter does, where that is asked for."""
+    there = device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
+    return there and importlib.util.find_spec("triton") is not None
 
 
 ALONE = 3  # modes that are one part only

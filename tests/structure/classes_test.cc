@@ -23,8 +23,6 @@ struct Exception {
 const std::vector<Exception> kExceptions = {
     {"mscclc::torch_comms::CommsBackend", 69, 2},  // nearly all override TorchComms'
     {"mscclc::Program", 38, 2, true},              // the data that passes work on
-    {"mscclc::RankGroup", 57, 2, true},            // what the parts of a communicator share
-    {"mscclc::Executable::State", 44, 2, true},    // the same of a loaded plan
     {"mscclc::cuda::TwoNodes", 25, 2, true},       // what tests begin with
     {"mscclc::TwoRanks", 23, 2, true},             // the same
 };

@@ -156,14 +156,14 @@ bool Binder::prepare() {
 bool Binder::fit_to_size() {
   const uint32_t granule = x_.plan->granule(call_.dtype);
   const std::tuple size{call_.part_bytes, asked_.row_pitch, granule};
-  if (x_.fitted_size == size) return true;
-  x_.fitted_size.reset();
+  if (x_.scratch.fitted_size == size) return true;
+  x_.scratch.fitted_size.reset();
   x_.program.align = granule;
   if (!fit_rank_to_size(x_.program, *x_.plan, x_.rank, *chunking_, x_.capacity, diagnostics_,
                         pitch_)) {
     return false;
   }
-  x_.fitted_size = size;
+  x_.scratch.fitted_size = size;
   return true;
 }
 
@@ -174,7 +174,7 @@ bool Binder::place_externals() {
                              .chunking = *chunking_,
                              .input = {pointers_[kInput], callers_bytes(kInput)},
                              .output = {pointers_[kOutput], callers_bytes(kOutput)}};
-  return mscclc::place_externals(call, asked_.externals, x_.externals, diagnostics_);
+  return mscclc::place_externals(call, asked_.externals, x_.scratch.externals, diagnostics_);
 }
 
 bool Binder::place_flags() {
@@ -187,7 +187,7 @@ bool Binder::place_flags() {
   if (plan.flags.empty() && asked_.flags.empty()) return true;
   const std::vector<CallMemory> others = memory_besides_flags();
   const FlagsOfCall call{.plan = plan, .rank = x_.rank, .moves_data = !empty(), .others = others};
-  std::vector<BlockPrograms::Places::Flags> flags = x_.flags;
+  std::vector<BlockPrograms::Places::Flags> flags = x_.scratch.flags;
   if (!mscclc::place_flags(call, asked_.flags, flags, diagnostics_) ||
       !check_room(plan, x_.rank,
                   {.multiprocessors = x_.group->device->multiprocessors(),
@@ -196,17 +196,17 @@ bool Binder::place_flags() {
                   diagnostics_)) {
     return false;
   }
-  x_.flags = std::move(flags);
+  x_.scratch.flags = std::move(flags);
   return true;
 }
 
 std::vector<CallMemory> Binder::memory_besides_flags() const {
   std::vector<CallMemory> all = {{"input", pointers_[kInput], callers_bytes(kInput)},
                                  {"output", pointers_[kOutput], callers_bytes(kOutput)}};
-  if (x_.externals.empty()) return all;
+  if (x_.scratch.externals.empty()) return all;
   const auto layouts = rows::lay_out_externals(*x_.plan, x_.rank, *chunking_, call_.dtype);
   for (size_t e = 0; e < layouts.size(); ++e) {
-    const BlockPrograms::Places::External& external = x_.externals[e];
+    const BlockPrograms::Places::External& external = x_.scratch.externals[e];
     if (external.is_value) continue;
     all.push_back(
         {"external '" + x_.plan->externals[e].name + "'", external.address, layouts[e].bytes()});
@@ -239,7 +239,7 @@ bool Binder::check_rows(const BoundCall::State& made) {
 
 bool Binder::write_programs(BoundCall::State& made) {
   const RankProgram& program = x_.program;
-  std::vector<device::BaseAddress>& bases = x_.bases;
+  std::vector<device::BaseAddress>& bases = x_.scratch.bases;
   bases.clear();
   for (const device::Base& b : program.bases) {
     uint8_t* at = address(b.rank, b.buffer);
@@ -248,7 +248,7 @@ bool Binder::write_programs(BoundCall::State& made) {
     }
     bases.push_back({at, b.copy_stride, b.copies});
   }
-  x_.switches.fill(
+  x_.on_device.switches.fill(
       program, [this](uint32_t rank, uint32_t buffer) { return spot(rank, buffer); },
       [this](uint64_t buffer, const Switches::Members& members) {
         return joined_team(buffer, members);
@@ -259,15 +259,16 @@ bool Binder::write_programs(BoundCall::State& made) {
 
 // Programs that are short enough travel with the launch, if the device takes them.
 bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases) {
-  BlockPrograms::Places places = x_.where;
+  BlockPrograms::Places places = x_.on_device.where;
   places.bases = bases;
-  places.ends = x_.ends;
-  places.externals = x_.externals;
-  places.flags = x_.flags;
-  if (!made.programs.pack(x_.program, places, *x_.wait_slots)) return too_large(diagnostics_);
-  made.launch.context = x_.contexts;
-  made.launch.calls = x_.calls_ended;
-  made.launch.call_counts = x_.wait_slots->per_block();
+  places.ends = x_.on_device.ends;
+  places.externals = x_.scratch.externals;
+  places.flags = x_.scratch.flags;
+  if (!made.programs.pack(x_.program, places, *x_.on_device.wait_slots))
+    return too_large(diagnostics_);
+  made.launch.context = x_.on_device.contexts;
+  made.launch.calls = x_.on_device.calls_ended;
+  made.launch.call_counts = x_.on_device.wait_slots->per_block();
   made.launch.programs = made.programs.data();
   made.launch.program_bytes = made.programs.stride();
   made.launch.uses = made.programs.uses();
@@ -340,7 +341,7 @@ void Binder::plan_copies(BoundCall::State& made) const {
     copy_parts(kInput, 0, bytes(rank, kInput), made.before);
   }
   if (places_[rank].side[kOutput].kind != Kind::staging) return;
-  for (const auto& run : x_.promised) {
+  for (const auto& run : x_.scratch.promised) {
     const uint64_t begin = chunking_->offset(Side::output, rank, run.first);
     const uint64_t end = chunking_->offset(Side::output, rank, run.end - 1) +
                          chunking_->length(Side::output, rank, run.end - 1);
@@ -356,11 +357,11 @@ bool Binder::check_fit(BoundCall::State& made) {
   const uint32_t in_short = launch.in_short != nullptr ? launch.in_short->operands : 0;
   const KernelKey key{launch.uses,      launch.program_bytes, call_.dtype,
                       call_.accumulate, call_.reduce,         in_short};
-  auto known = x_.fitting.find(key);
-  if (known == x_.fitting.end()) {
+  auto known = x_.scratch.fitting.find(key);
+  if (known == x_.scratch.fitting.end()) {
     const std::optional<uint32_t> most = x_.group->device->fits(launch, diagnostics_);
     if (!most) return false;
-    known = x_.fitting.emplace(key, *most).first;
+    known = x_.scratch.fitting.emplace(key, *most).first;
   }
   launch.most_blocks = known->second;
   return true;
@@ -368,7 +369,7 @@ bool Binder::check_fit(BoundCall::State& made) {
 
 /// A call to be filled; with the memory of an old one, if there is one to be had.
 std::shared_ptr<BoundCall::State> Binder::blank() {
-  std::shared_ptr<BoundCall::State> made = x_.collective_bind() ? nullptr : x_.calls.take();
+  std::shared_ptr<BoundCall::State> made = x_.collective_bind() ? nullptr : x_.scratch.calls.take();
   if (made == nullptr) made = std::make_shared<BoundCall::State>();
   made->executable = &x_;
   made->facts = facts_;
@@ -391,14 +392,14 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   made->launch.previous_allows_early = asked_.previous_allows_early;
   made->launch.any_order = asked_.any_order;
   static_cast<Call&>(made->launch) = call_;
-  made->launch.ranks_here = x_.group->ranks_here;
+  made->launch.ranks_here = x_.group->neighbours.ranks_here;
   made->launch.patience =
       x_.group->timeout >= kForever
           ? 0
           : static_cast<uint64_t>(
                 std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
   made->choose_kernel(x_.compiled_kernels.get());
-  if (!made->place(*x_.slots, diagnostics_)) return nullptr;
+  if (!made->place(*x_.on_device.slots, diagnostics_)) return nullptr;
   if (made->compiled.kernel == nullptr) shorten(*made);
   if (!check_rows(*made) || !check_fit(*made)) return nullptr;
   return made;
@@ -407,13 +408,13 @@ std::shared_ptr<BoundCall::State> Binder::make() {
 std::shared_ptr<BoundCall::State> Binder::run() {
   if (x_.collective_bind()) return asked_.registered ? run_symmetric() : run_together();
   if (!prepare()) return nullptr;
-  for (const uint32_t r : x_.addressed) places_[r] = staged_places(r, false);
+  for (const uint32_t r : x_.scratch.addressed) places_[r] = staged_places(r, false);
   return make();
 }
 
 bool Binder::waits() {
   if (!x_.collective_bind() || !asked_.registered) return x_.collective_bind();
-  if (x_.switches.teams().empty()) return false;
+  if (x_.on_device.switches.teams().empty()) return false;
   return prepare() && place_symmetric() && !buffers_to_join().empty();
 }
 
@@ -426,8 +427,8 @@ std::shared_ptr<BoundCall::State> Binder::run_symmetric() {
 
 // Staging that not all ranks have taken is offered again by the next call that needs it.
 std::shared_ptr<BoundCall::State> Binder::run_together() {
-  facts_.record.call = ++x_.binds;
-  if (!asked_.registered) facts_.record.bind = static_cast<uint32_t>(x_.binds);
+  facts_.record.call = ++x_.scratch.binds;
+  if (!asked_.registered) facts_.record.bind = static_cast<uint32_t>(x_.scratch.binds);
   auto made = try_together();
   for (const uint32_t side : {kInput, kOutput}) {
     if (made == nullptr && offered_[side]) x_.memory.drop_staging(side);
@@ -441,7 +442,7 @@ std::shared_ptr<BoundCall::State> Binder::try_together() {
   std::vector<std::vector<uint8_t>> messages;
   if (!exchange_places(prepare(), messages) || !same_calls(messages)) return nullptr;
   bool able = take_places(messages);
-  if (!x_.switches.teams().empty()) {  // joining is for all or none
+  if (!x_.on_device.switches.teams().empty()) {  // joining is for all or none
     if (!group.agree(able, "bind a call", diagnostics_)) return nullptr;
     able = join_buffers();
   }
@@ -458,10 +459,10 @@ std::shared_ptr<BoundCall::State> Executable::State::bind(const CollectiveCall& 
                                                           Diagnostics& diagnostics) {
   if (collective_bind()) return Binder(*this, call, diagnostics).run();
   if (!group->failure->happened()) {
-    if (auto known = calls.find(call); known != nullptr) return known;
+    if (auto known = scratch.calls.find(call); known != nullptr) return known;
   }
   auto made = Binder(*this, call, diagnostics).run();
-  if (made != nullptr) calls.keep(call, *plan, made);
+  if (made != nullptr) scratch.calls.keep(call, *plan, made);
   return made;
 }
 

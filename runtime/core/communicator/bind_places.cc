@@ -28,7 +28,7 @@ bool Binder::place_registered(uint32_t side, bool& registered) {
   bool stale = false;
   const uint64_t needed = callers_bytes(side);
   // The last one first: where others lie, too, it is what the memory was registered for.
-  for (const auto& [number, buffer] : std::views::reverse(x_.group->buffers)) {
+  for (const auto& [number, buffer] : std::views::reverse(x_.group->buffers.all())) {
     const uint8_t* at = pointers_[side];
     if (at < buffer->address || at >= buffer->address + buffer->bytes) continue;
     const auto offset = static_cast<uint64_t>(at - buffer->address);
@@ -92,7 +92,7 @@ bool Binder::same_calls(std::vector<std::vector<uint8_t>>& messages) {
     }
     messages[r].erase(messages[r].begin(), messages[r].end() - static_cast<ptrdiff_t>(rest.size()));
   }
-  return mscclc::same_calls(calls, "bind", x_.group->overlaps, diagnostics_);
+  return mscclc::same_calls(calls, "bind", x_.group->buffers.overlaps(), diagnostics_);
 }
 
 bool Binder::take_places(const std::vector<std::vector<uint8_t>>& messages) {
@@ -126,10 +126,10 @@ std::optional<uint64_t> Binder::buffer_of(const Switches::Members& members, uint
 /// same on all of them.
 std::set<std::pair<uint64_t, Switches::Members>> Binder::buffers_to_join() const {
   std::set<std::pair<uint64_t, Switches::Members>> found;
-  for (const Switches::Members& members : x_.switches.teams()) {
+  for (const Switches::Members& members : x_.on_device.switches.teams()) {
     for (const uint32_t side : {kInput, kOutput}) {
       const auto number = buffer_of(members, side);
-      if (number && x_.group->joined.count({*number, members}) == 0) {
+      if (number && !x_.group->buffers.is_joined(*number, members)) {
         found.emplace(*number, members);
       }
     }
@@ -141,17 +141,15 @@ std::set<std::pair<uint64_t, Switches::Members>> Binder::buffers_to_join() const
 bool Binder::join_buffers() {
   RankGroup& group = *x_.group;
   for (const auto& [number, members] : buffers_to_join()) {
-    group.joined.emplace(number, members);
-    const auto found = group.buffers.find(number);
+    group.buffers.join(number, members);
+    SharedBuffer* const buffer = group.buffers.find(number);
     SwitchRegion region{nullptr, 0};
-    if (found != group.buffers.end() && found->second->bytes > 0) {
-      region = {found->second->address, found->second->bytes};
-    }
+    if (buffer != nullptr && buffer->bytes > 0) region = {buffer->address, buffer->bytes};
     std::unique_ptr<SwitchTeam> team;
     if (!group.device->join_switch(*group.bootstrap, members, {region}, team, diagnostics_)) {
       return false;
     }
-    if (found != group.buffers.end()) found->second->teams[members] = std::move(team);
+    if (buffer != nullptr) buffer->teams[members] = std::move(team);
   }
   return true;
 }
@@ -171,8 +169,8 @@ const Memory* Binder::place_memory(uint32_t rank, uint32_t side) const {
     return rank < peers.size() ? peers[rank].get() : nullptr;
   };
   if (place.kind == Kind::registered) {
-    const auto found = x_.group->buffers.find(place.buffer);
-    return found == x_.group->buffers.end() ? nullptr : mapped(found->second->peers);
+    const SharedBuffer* const buffer = x_.group->buffers.find(place.buffer);
+    return buffer == nullptr ? nullptr : mapped(buffer->peers);
   }
   if (place.kind != Kind::staging || place.buffer > kOutput) return nullptr;
   return x_.memory.staging(rank, static_cast<uint32_t>(place.buffer));
@@ -226,10 +224,10 @@ std::optional<Switches::Spot> Binder::spot(uint32_t rank, uint32_t buffer) const
 }
 
 const SwitchTeam* Binder::joined_team(uint64_t buffer, const Switches::Members& members) const {
-  const auto found = x_.group->buffers.find(buffer);
-  if (found == x_.group->buffers.end()) return nullptr;
-  const auto team = found->second->teams.find(members);
-  return team == found->second->teams.end() ? nullptr : team->second.get();
+  const SharedBuffer* const registered = x_.group->buffers.find(buffer);
+  if (registered == nullptr) return nullptr;
+  const auto team = registered->teams.find(members);
+  return team == registered->teams.end() ? nullptr : team->second.get();
 }
 
 /// Where a side begins in the buffer that holds it, in a call in place; else 0.

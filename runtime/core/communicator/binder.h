@@ -22,7 +22,7 @@ class Binder {
         contract_(executable.plan->contract),
         pointers_{static_cast<uint8_t*>(const_cast<void*>(asked.input)),
                   static_cast<uint8_t*>(asked.output)},
-        places_(executable.places) {}
+        places_(executable.scratch.places) {}
 
   std::shared_ptr<BoundCall::State> run();
   /// True if run() would wait for the other ranks.

@@ -30,37 +30,34 @@ struct RegisteredBuffer::State {
   std::shared_ptr<RankGroup> group;
   uint64_t number;
   /// Calls may still use the peers' memory as it is mapped here, and peers this rank's.
-  ~State() {
-    group->overlaps.remove(number);
-    group->retire(group->buffers.extract(number).mapped());
-  }
+  ~State() { group->running.retire(group->buffers.remove(number)); }
 };
 
 RankMemory RegisteredBuffer::of_rank(uint32_t rank) const {
   precondition(rank < state_->group->size());
   const RankGroup& group = *state_->group;
-  const SharedBuffer& buffer = *group.buffers.at(state_->number);
+  const SharedBuffer& buffer = *group.buffers.find(state_->number);
   if (rank == group.rank()) return {buffer.bytes == 0 ? nullptr : buffer.address, buffer.bytes};
   const Memory* peer = buffer.peers[rank].get();
   if (peer == nullptr) return {};
-  return {group.links[rank].access ? peer->data() : nullptr, peer->bytes()};
+  return {group.neighbours.links[rank].access ? peer->data() : nullptr, peer->bytes()};
 }
 
 namespace {
 
 /// The calls of this rank, for 'mscclc report'. What cannot be written is no reason to fail.
 void write_trace(const RankGroup& group) {
-  if (group.trace_file.empty()) return;
+  if (group.records.trace_file.empty()) return;
   const CallTrace trace{.rank = group.rank(),
                         .size = group.size(),
-                        .group = group.digest,
+                        .group = group.records.digest,
                         .host = host_name(),
                         .process = ::getpid(),
-                        .launched = group.recorder.count(),
-                        .calls = group.recorder.calls(),
-                        .plans = group.recorder.plans(),
-                        .marks = group.marks.all()};
-  const auto name = write_call_trace(trace, group.trace_file);
+                        .launched = group.records.recorder.count(),
+                        .calls = group.records.recorder.calls(),
+                        .plans = group.records.recorder.plans(),
+                        .marks = group.records.marks.all()};
+  const auto name = write_call_trace(trace, group.records.trace_file);
   if (name) {
     log(LogLevel::info, LogArea::init, group.rank(), "its calls are in " + *name);
     return;
@@ -76,7 +73,7 @@ struct Communicator::State {
   explicit State(std::shared_ptr<RankGroup> of) : group(std::move(of)), monitor(group) {}
   ~State() {
     write_trace(*group);
-    group->close();
+    group->running.close();
   }
 
   const std::shared_ptr<RankGroup> group;
@@ -88,44 +85,89 @@ Communicator::~Communicator() = default;
 
 namespace {
 
-bool read_files(const Environment& environment, RankGroup& group, Diagnostics& diagnostics) {
+/// What the environment and its options say of a communicator.
+struct Settings {
+  std::chrono::milliseconds timeout{0};
+  bool compares_launches = false;
+  std::string flight_file, trace_file;
+};
+
+bool read_files(const Environment& environment, uint32_t rank, Settings& settings,
+                Diagnostics& diagnostics) {
   const auto pattern = environment.text(Variable::MSCCLC_FLIGHT_FILE, diagnostics);
   if (!pattern) return false;
-  group.flight_file = *pattern;
-  group.trace_file = environment.text(Variable::MSCCLC_TRACE, diagnostics).value_or("");
-  if (!group.trace_file.empty() && expand_file_name(group.trace_file, group.rank()).empty()) {
+  settings.flight_file = *pattern;
+  settings.trace_file = environment.text(Variable::MSCCLC_TRACE, diagnostics).value_or("");
+  if (!settings.trace_file.empty() && expand_file_name(settings.trace_file, rank).empty()) {
     return refuse(diagnostics, "bad-variable",
                   fmt::format("{} is {}; allowed is a file's name, with %h, %p, %r and %%",
-                              info(Variable::MSCCLC_TRACE).name, quoted(group.trace_file)));
+                              info(Variable::MSCCLC_TRACE).name, quoted(settings.trace_file)));
   }
-  if (!expand_file_name(*pattern, group.rank()).empty()) return true;
+  if (!expand_file_name(*pattern, rank).empty()) return true;
   return refuse(
       diagnostics, "bad-variable",
       fmt::format("{} is {}; allowed is a file's name, with %h, %p, %r and %%, or '{}'",
                   info(Variable::MSCCLC_FLIGHT_FILE).name, quoted(*pattern), kNoFlightFile));
 }
 
-/// What the environment says about this; false: reported.
-bool read_settings(RankGroup& group, Diagnostics& diagnostics) {
+/// False: reported. What could be read is there.
+bool read_settings(const CommunicatorOptions& options, uint32_t rank, Settings& settings,
+                   Diagnostics& diagnostics) {
   const Environment environment = Environment::of_process();
+  const auto timeout =
+      options.timeout.count() > 0 ? options.timeout : environment.timeout(diagnostics);
+  if (!timeout) return false;
+  settings.timeout = *timeout;
   if (!check_settings(environment, diagnostics)) return false;
   const auto check = environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
-  group.check_calls = check.value_or(0) == 1;
+  settings.compares_launches = check.value_or(0) == 1;
   if (!check || !start_log(environment, diagnostics)) return false;
   Diagnostics warnings;
   warn_of_unknown_once(environment, warnings);
-  for (const Diagnostic& d : warnings.all()) log_always(LogArea::env, group.rank(), d.message);
+  for (const Diagnostic& d : warnings.all()) log_always(LogArea::env, rank, d.message);
   if (const auto problem = nvtx_problem()) {
-    log(LogLevel::warn, LogArea::env, group.rank(), problem->text());
+    log(LogLevel::warn, LogArea::env, rank, problem->text());
   }
-  return read_files(environment, group, diagnostics);
+  return read_files(environment, rank, settings, diagnostics);
 }
 
-/// nullopt: reported.
-std::optional<std::chrono::milliseconds> timeout_of(const CommunicatorOptions& options,
-                                                    Diagnostics& diagnostics) {
-  if (options.timeout.count() > 0) return options.timeout;
-  return Environment::of_process().timeout(diagnostics);
+/// The word through which blocks learn of a failure. nullptr: reported, unless an error stands
+/// there already.
+std::unique_ptr<Memory> make_abort_word(Device* device, const Settings& settings,
+                                        Diagnostics& diagnostics) {
+  if (device == nullptr) {
+    if (!diagnostics.has_errors()) {
+      refuse(diagnostics, "no-device", "a communicator needs a device; it is nullptr");
+    }
+    return nullptr;
+  }
+  device->set_timeout(settings.timeout);
+  return device->allocate_visible(sizeof(uint32_t), "the abort word", diagnostics);
+}
+
+/// A rank that was not able to do its part has a group without a failure: reported.
+std::shared_ptr<RankGroup> make_group(std::unique_ptr<Bootstrap> bootstrap,
+                                      std::shared_ptr<Device> device,
+                                      const CommunicatorOptions& options,
+                                      Diagnostics& diagnostics) {
+  const uint32_t rank = bootstrap->rank(), size = bootstrap->size();
+  Settings settings;
+  std::shared_ptr<Failure> failure;
+  if (read_settings(options, rank, settings, diagnostics)) {
+    if (auto word = make_abort_word(device.get(), settings, diagnostics)) {
+      log(LogLevel::info, LogArea::bootstrap, rank,
+          fmt::format("rank {} of {} has met the others", rank, size));
+      failure = std::make_shared<Failure>(std::move(word));
+      bootstrap->on_failure(
+          [failure](const std::string& why) { failure->set("peer-failed", why); });
+    }
+  }
+  auto group = std::make_shared<RankGroup>(std::move(bootstrap), std::move(device),
+                                           settings.timeout, std::move(failure));
+  group->compared.at_launch = settings.compares_launches;
+  group->records.flight_file = std::move(settings.flight_file);
+  group->records.trace_file = std::move(settings.trace_file);
+  return group;
 }
 
 }  // namespace
@@ -138,35 +180,9 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
     refuse(diagnostics, "no-bootstrap", "a communicator needs a bootstrap; it is nullptr");
     return nullptr;
   }
-  auto group = std::make_shared<RankGroup>();
-  group->bootstrap = std::move(bootstrap);
-  group->device = std::move(device);
-  const auto timeout = timeout_of(options, diagnostics);
-  group->timeout = timeout.value_or(std::chrono::milliseconds(0));
-  bool able = timeout.has_value() && read_settings(*group, diagnostics);
-  if (group->device == nullptr) {
-    able = false;
-    if (!diagnostics.has_errors()) {  // else they say why there is none
-      refuse(diagnostics, "no-device", "a communicator needs a device; it is nullptr");
-    }
-  }
-  std::unique_ptr<Memory> word;
-  if (able) {
-    group->device->set_timeout(*timeout);
-    word = group->device->allocate_visible(sizeof(uint32_t), "the abort word", diagnostics);
-    able = word != nullptr;
-  }
-  if (able) {
-    log(LogLevel::info, LogArea::bootstrap, group->rank(),
-        fmt::format("rank {} of {} has met the others", group->rank(), group->size()));
-  }
+  const auto group = make_group(std::move(bootstrap), std::move(device), options, diagnostics);
   auto state = std::make_unique<State>(group);
-  if (able) {
-    group->failure = std::make_shared<Failure>(std::move(word));
-    group->bootstrap->on_failure(
-        [failure = group->failure](const std::string& why) { failure->set("peer-failed", why); });
-    able = state->monitor.start(diagnostics);
-  }
+  const bool able = group->failure != nullptr && state->monitor.start(diagnostics);
   if (!meet(*group, able, diagnostics)) return nullptr;
   log(LogLevel::info, LogArea::init, group->rank(),
       fmt::format("communicator of {} ranks on {}; waits end after {} s", group->size(),
@@ -176,9 +192,11 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
 
 uint32_t Communicator::rank() const { return state_->group->rank(); }
 uint32_t Communicator::size() const { return state_->group->size(); }
-LinkKind Communicator::worst_link() const { return state_->group->worst_link; }
-const std::vector<uint32_t>& Communicator::nodes() const { return state_->group->node_of; }
-bool Communicator::in_one_place() const { return state_->group->in_one_place; }
+LinkKind Communicator::worst_link() const { return state_->group->neighbours.worst_link; }
+const std::vector<uint32_t>& Communicator::nodes() const {
+  return state_->group->neighbours.node_of;
+}
+bool Communicator::in_one_place() const { return state_->group->neighbours.in_one_place; }
 Device& Communicator::device() const { return *state_->group->device; }
 Bootstrap& Communicator::bootstrap() const { return *state_->group->bootstrap; }
 std::shared_ptr<OneThread> Communicator::one_thread() const {
@@ -191,8 +209,8 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
   RankGroup& group = *state_->group;
   const OneThread::Visit visit(group.one_thread, diagnostics);
   if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
-  group.release();
-  LoadBeside beside(group, group.loads + 1, options.calls_ahead, options.call);
+  group.running.release();
+  LoadBeside beside(group, group.records.loads + 1, options.calls_ahead, options.call);
   if (!beside.begin(diagnostics)) return nullptr;
   bool able = plan != nullptr ? verify_structure(*plan, diagnostics)
                               : refuse(diagnostics, "no-plan", "there is no plan; it is nullptr");
@@ -211,7 +229,8 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
     return nullptr;
   }
   // All ranks are here, so all calls have been launched that this rank's wait for.
-  for (const auto& executable : state_->monitor.executables()) executable->take_over_kernels();
+  for (const auto& executable : state_->monitor.executables())
+    executable->launcher.take_over_kernels();
   auto made = std::make_shared<Executable::State>(state_->group, std::move(plan), options);
   if (!mscclc::load(*made, diagnostics)) return nullptr;
   state_->monitor.add(made);
@@ -219,17 +238,6 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
 }
 
 namespace {
-
-/// Memory that was freed since it was registered is what other ranks have mapped no more.
-std::vector<BufferOverlap> overlaps_of(const RankGroup& group, const SharedBuffer& buffer) {
-  std::vector<BufferOverlap> found;
-  for (const auto& [number, other] : group.buffers) {
-    const auto overlap =
-        find_overlap({buffer.address, buffer.bytes}, number, {other->address, other->bytes});
-    if (overlap && other->held->is_there()) found.push_back(*overlap);
-  }
-  return found;
-}
 
 /// Takes them from the front of every rank's message. False: one is cut off.
 bool take_overlaps(std::vector<std::vector<uint8_t>>& messages,
@@ -249,33 +257,31 @@ std::unique_ptr<RegisteredBuffer> Communicator::register_buffer(void* address, u
   RankGroup& group = *state_->group;
   const OneThread::Visit visit(group.one_thread, diagnostics);
   if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
-  group.release();
+  group.running.release();
   auto buffer = std::make_shared<SharedBuffer>();
   buffer->address = static_cast<uint8_t*>(address);
   buffer->bytes = bytes;
   std::optional<MemoryHandle> handle;
   std::vector<uint8_t> message;
-  group.append_joined(message);
+  group.buffers.append_joined(message);
   if (bytes > 0) {
     buffer->held = group.device->hold_memory(address, bytes, diagnostics);
     if (buffer->held != nullptr) handle = group.device->export_memory(address, bytes, diagnostics);
   }
-  encode(overlaps_of(group, *buffer), message);
+  encode(group.buffers.overlaps_of(*buffer), message);
   if (handle) encode(*handle, message);
   std::vector<std::vector<uint8_t>> handles;
   if (!group.exchange(bytes == 0 || handle, message, "register a buffer", handles, diagnostics)) {
     return nullptr;
   }
   std::vector<std::vector<BufferOverlap>> overlaps;
-  if (!group.forget_joined(handles) || !take_overlaps(handles, overlaps)) {
+  if (!group.buffers.forget_joined(handles) || !take_overlaps(handles, overlaps)) {
     diagnostics.error("bad-message", {}, "a peer's message about its buffers is cut off");
     return nullptr;
   }
   const bool mapped = import_all(group, handles, buffer->peers, diagnostics);
   if (!group.agree(mapped, "map the buffers of the other ranks", diagnostics)) return nullptr;
-  const uint64_t number = group.next_buffer++;
-  group.overlaps.add(number, overlaps);
-  group.buffers[number] = std::move(buffer);
+  const uint64_t number = group.buffers.add(std::move(buffer), overlaps);
   log(LogLevel::info, LogArea::reg, group.rank(),
       fmt::format("buffer {}: {} bytes at {}", number, bytes, fmt::ptr(address)));
   auto state = std::make_shared<RegisteredBuffer::State>();
@@ -303,11 +309,11 @@ bool Communicator::synchronize(StreamHandle stream, Diagnostics& diagnostics) {
   for (const auto& executable : state_->monitor.executables()) {
     if (Proxy* const proxy = executable->lanes.proxy()) proxy->settle();
   }
-  if (done) group.recorder.ended(reinterpret_cast<uint64_t>(stream));
+  if (done) group.records.recorder.ended(reinterpret_cast<uint64_t>(stream));
   const bool fine = state_->monitor.check(diagnostics);
   // A call that has not run here is one that the others wait for.
-  if (!done && group.is_busy(stream)) group.fail(diagnostics);
-  if (done) group.ended(stream);  // last: what goes with it may be what check() asks
+  if (!done && group.running.is_busy(stream)) group.fail(diagnostics);
+  if (done) group.running.ended(stream);  // last: what goes with it may be what check() asks
   return fine && done;
 }
 

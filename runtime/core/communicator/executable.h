@@ -1,5 +1,5 @@
 // Inside an Executable: what is made once when a plan is loaded (load.cc), and what is made for
-// each call (bind.cc, launch.cc).
+// each call (bind.cc); launcher.h launches them.
 #pragma once
 
 #include <map>
@@ -28,6 +28,7 @@
 #include "runtime/core/communicator/call/placement.h"
 #include "runtime/core/communicator/call/shared_board.h"
 #include "runtime/core/communicator/compiled_kernels/kernel_choice.h"
+#include "runtime/core/communicator/launcher.h"
 #include "runtime/core/communicator/load/loaded_lanes.h"
 #include "runtime/core/communicator/load/loaded_memory.h"
 #include "runtime/core/communicator/load/loaded_plan.h"
@@ -81,54 +82,22 @@ struct BoundCall::State {
   std::span<const uint8_t> in_slot() const;
 };
 
-/// A plan that is loaded, and its calls.
-struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::State> {
-  State(std::shared_ptr<RankGroup> group, std::shared_ptr<const Program> plan,
-        const LoadOptions& options)
-      : LoadedPlan(std::move(group), std::move(plan), options), memory(*this), lanes(*this) {}
-
-  [[nodiscard]] std::shared_ptr<BoundCall::State> bind(const CollectiveCall& call,
-                                                       Diagnostics& diagnostics);
-  /// Executable::bind_waits().
-  bool bind_waits(const CollectiveCall& call);
-  /// The call becomes one of the plan's kernels, where these have come since it was bound.
-  [[nodiscard]] bool launch(BoundCall::State& binding, StreamHandle stream,
-                            Diagnostics& diagnostics);
-  /// Loads kernels_to_come, if they have come. REQUIRES: as load() of the communicator.
-  void take_over_kernels();
-  /// Has there been one?
-  bool launched() const { return launches_ > 0; }
-  /// Executable::stamp_launches().
-  void stamp_launches(uint64_t* rows, uint32_t words) {
-    stamps_ = rows;
-    stamp_words_ = words;
-  }
-
-  bool rounds_on_the_way = false;  ///< Rounding::each_op, as far as it is proved
-
-  // What load() makes.
-  RankProgram program;  ///< fitted to the last binding ...
-  LoadedMemory memory;
-  std::shared_ptr<SlotPool> slots;  ///< for bindings
-  LoadedLanes lanes;
+/// What of a plan stands in memory of the device, and what calls need to name it.
+struct PlanOnDevice {
+  std::shared_ptr<SlotPool> slots;  ///< for calls
   Switches switches;
   std::optional<WaitSlots> wait_slots;
-  device::RankContext context{};                   ///< as it stands in `memory` ...
-  device::RankContext* contexts = nullptr;         ///< ... here
-  uint64_t* calls_ended = nullptr;                 ///< LaunchPlan::calls
-  std::vector<device::ChannelEnd> ends;            ///< by channel
-  BlockPrograms::Places where;                     ///< semaphores and barriers
-  device::RowFunctions rows;                       ///< where blocks of the device run them
-  std::unique_ptr<KernelChoice> compiled_kernels;  ///< nullptr: the interpreter runs all calls
-  /// Kernels that are being compiled for it; nullptr: none are.
-  std::shared_ptr<const OrderedKernels> kernels_to_come;
-  /// Of an executable whose calls are in no order with those of others; nullptr: they are, or no
-  /// rank is beside this one.
-  std::unique_ptr<CallBoard> own_board;
-  bool uses_board_of_all() const { return options.in_turn || options.in_order; }
+  device::RankContext context{};            ///< as it stands in LoadedPlan's memory ...
+  device::RankContext* contexts = nullptr;  ///< ... here
+  uint64_t* calls_ended = nullptr;          ///< LaunchPlan::calls
+  std::vector<device::ChannelEnd> ends;     ///< by channel
+  BlockPrograms::Places where;              ///< semaphores and barriers
+  device::RowFunctions rows;                ///< where blocks of the device run them
+};
 
-  // For bind(), which allocates nothing.
-  /// ... whose parts have so many bytes, whose rows such a pitch, and such a granule.
+/// What bind() uses from call to call, so that it allocates nothing.
+struct BindScratch {
+  /// What the program is fitted to: the bytes of a part, the pitch of its rows, and the granule.
   std::optional<std::tuple<uint64_t, uint64_t, uint32_t>> fitted_size;
   uint64_t binds = 0;  ///< collective ones so far
   /// Output chunks of this rank that the collective promises, as runs [first, end).
@@ -147,25 +116,33 @@ struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::
   /// each.
   std::map<KernelKey, uint32_t> fitting;
   CallCache calls;  ///< unused if bind() is collective: ranks must do it together
+};
 
- private:
-  /// The same between two calls, if none runs.
-  void take_over_in_pause();
-  /// A call that was bound before the kernels came.
-  void renew(BoundCall::State& binding);
-  /// Puts copies and launch of a call on a stream.
-  [[nodiscard]] bool enqueue(const BoundCall::State& binding, StreamHandle stream,
-                             Diagnostics& diagnostics);
-  /// Starts the kernel of a call.
-  [[nodiscard]] bool start(const BoundCall::State& binding, StreamHandle stream,
-                           Diagnostics& diagnostics);
-  [[nodiscard]] bool same_calls_far(const CallRecord& record, Diagnostics& diagnostics);
-  void note_launch(const BoundCall::State& binding, StreamHandle stream);
-  [[nodiscard]] bool same_launch(const CallFacts& facts, Diagnostics& diagnostics) const;
+/// A plan that is loaded.
+struct Executable::State : LoadedPlan, std::enable_shared_from_this<Executable::State> {
+  State(std::shared_ptr<RankGroup> group, std::shared_ptr<const Program> plan,
+        const LoadOptions& options)
+      : LoadedPlan(std::move(group), std::move(plan), options), memory(*this), lanes(*this) {}
 
-  uint64_t launches_ = 0;
-  uint64_t* stamps_ = nullptr;  ///< stamp_launches()
-  uint32_t stamp_words_ = 0;
+  [[nodiscard]] std::shared_ptr<BoundCall::State> bind(const CollectiveCall& call,
+                                                       Diagnostics& diagnostics);
+  /// Executable::bind_waits().
+  bool bind_waits(const CollectiveCall& call);
+  bool uses_board_of_all() const { return options.in_turn || options.in_order; }
+
+  bool rounds_on_the_way = false;  ///< Rounding::each_op, as far as it is proved
+  RankProgram program;             ///< fitted to the last call
+  LoadedMemory memory;
+  LoadedLanes lanes;
+  PlanOnDevice on_device;
+  std::unique_ptr<KernelChoice> compiled_kernels;  ///< nullptr: the interpreter runs all calls
+  /// Kernels that are being compiled for it; nullptr: none are.
+  std::shared_ptr<const OrderedKernels> kernels_to_come;
+  /// Of an executable whose calls are in no order with those of others; nullptr: they are, or no
+  /// rank is beside this one.
+  std::unique_ptr<CallBoard> own_board;
+  BindScratch scratch;
+  Launcher launcher{*this};
 };
 
 /// Collective: makes all that an executable has. False: reported, and no rank has loaded it.

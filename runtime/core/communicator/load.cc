@@ -51,7 +51,7 @@ class PlanLoader {
   bool refuse_without_kernels(const Error& why);
   uint64_t program_bytes() const;
   /// Counts that all blocks keep from call to call.
-  uint64_t counts() const { return uint64_t{x_.blocks()} * x_.wait_slots->per_block(); }
+  uint64_t counts() const { return uint64_t{x_.blocks()} * x_.on_device.wait_slots->per_block(); }
 
   Executable::State& x_;
   RankGroup& group_;
@@ -121,11 +121,12 @@ bool PlanLoader::check_fit() const {
   const std::vector<device::BaseAddress> bases(x_.program.bases.size());
   std::vector<device::ChannelEnd> ends(x_.channels().size());
   for (uint32_t c = 0; c < ends.size(); ++c) ends[c].port = x_.goes_by_proxy(c) ? 1 : 0;
-  if (!programs.pack(x_.program, {bases, ends}, *x_.wait_slots)) return too_large(diagnostics_);
+  if (!programs.pack(x_.program, {bases, ends}, *x_.on_device.wait_slots))
+    return too_large(diagnostics_);
   like.programs = programs.data();
   like.program_bytes = static_cast<uint32_t>(BlockPrograms::most_bytes(x_.program) / like.blocks);
   like.uses = programs.uses();
-  like.ranks_here = group_.ranks_here;
+  like.ranks_here = group_.neighbours.ranks_here;
   return std::all_of(dtype_table().begin(), dtype_table().end(), [&](const DtypeInfo& type) {
     like.dtype = type.dtype;
     like.accumulate = type.accumulate;
@@ -140,17 +141,18 @@ void PlanLoader::prepare_binds() {
   Promise promise;
   for (uint32_t c = 0; c < chunks; ++c) {
     if (!contract.promise(x_.rank, c, promise)) continue;
-    if (x_.promised.empty() || x_.promised.back().end != c) x_.promised.push_back({c, c});
-    x_.promised.back().end = c + 1;
+    if (x_.scratch.promised.empty() || x_.scratch.promised.back().end != c)
+      x_.scratch.promised.push_back({c, c});
+    x_.scratch.promised.back().end = c + 1;
   }
-  std::vector<uint32_t>& addressed = x_.addressed;
+  std::vector<uint32_t>& addressed = x_.scratch.addressed;
   addressed = {x_.rank};
   for (const device::Base& base : x_.program.bases) {
     if (base.buffer < kFirstScratch) addressed.push_back(base.rank);
   }
   std::sort(addressed.begin(), addressed.end());
   addressed.erase(std::unique(addressed.begin(), addressed.end()), addressed.end());
-  x_.places.resize(group_.size());
+  x_.scratch.places.resize(group_.size());
 }
 
 // Those beside the plan's file, or from the device's maker. An error: there are none, and will be
@@ -223,9 +225,9 @@ bool PlanLoader::find_kernels() {
 
 bool PlanLoader::prepare() {
   if (!check_plan() || !lower_plan()) return false;
-  if (!check_links(*x_.plan, x_.rank, group_.links, diagnostics_)) return false;
+  if (!check_links(*x_.plan, x_.rank, group_.neighbours.links, diagnostics_)) return false;
   if (group_.device->launches_early()) mark_early_launch(*x_.plan, x_.rank, x_.program);
-  x_.wait_slots.emplace(x_.program);
+  x_.on_device.wait_slots.emplace(x_.program);
   if (!check_fit()) return false;
   if (!find_kernels()) return false;
   prepare_binds();
@@ -245,21 +247,21 @@ uint64_t PlanLoader::program_bytes() const {
 // With an object of a graph's own the driver may hold up what its kernels wait for: calls of
 // another rank on this GPU, copies of the proxy (docs/records/rejected.md).
 GraphsEnd PlanLoader::graphs_end() const {
-  bool alone = group_.ranks_here == 1;
+  bool alone = group_.neighbours.ranks_here == 1;
   for (uint32_t c = 0; c < x_.channels().size(); ++c) alone &= !x_.goes_by_proxy(c);
   return alone ? GraphsEnd::known : GraphsEnd::unknown;
 }
 
 bool PlanLoader::allocate() {
   if (!x_.memory.allocate(program_bytes(), scratch_in_call_, diagnostics_)) return false;
-  const auto source = [pool = group_.own_memory, of = group_.device](uint64_t bytes,
+  const auto source = [pool = group_.memory.own, of = group_.device](uint64_t bytes,
                                                                      Diagnostics& problems) {
     const PoolPiece piece = pool->take(*of, bytes, "programs of calls", problems);
     return piece ? piece.memory() : nullptr;
   };
   const uint64_t lines =
       x_.compiled_kernels == nullptr ? 0 : x_.compiled_kernels->bytes_in_memory();
-  x_.slots = std::make_shared<SlotPool>(
+  x_.on_device.slots = std::make_shared<SlotPool>(
       group_.device, std::max(BlockPrograms::most_bytes(x_.program), lines), source, graphs_end());
   return true;
 }
@@ -316,20 +318,20 @@ bool PlanLoader::write_program() {
   std::vector<device::Barrier> barriers;
   for (const BarrierMembers& b : x_.program.barriers) barriers.push_back({0, b.blocks.size()});
   const std::vector<uint64_t> zero(1, 0);
-  device::RankContext& context = x_.context;
-  x_.contexts = image.add(std::span<const device::RankContext>(&context, 1));
-  x_.ends = x_.memory.channel_ends();
-  context.channels = image.add(x_.ends);
-  x_.where.semaphores = image.add(semaphores);
-  x_.where.barriers = image.add(barriers);
-  x_.calls_ended = image.add(std::vector<uint64_t>(counts()));
+  device::RankContext& context = x_.on_device.context;
+  x_.on_device.contexts = image.add(std::span<const device::RankContext>(&context, 1));
+  x_.on_device.ends = x_.memory.channel_ends();
+  context.channels = image.add(x_.on_device.ends);
+  x_.on_device.where.semaphores = image.add(semaphores);
+  x_.on_device.where.barriers = image.add(barriers);
+  x_.on_device.calls_ended = image.add(std::vector<uint64_t>(counts()));
   context.queue.claimed = image.add(zero);
   context.queue.seen = image.add(zero);
   context.faults = x_.memory.faults();
   context.abort = group_.failure->word();
   if (group_.device->runs_rows() && !x_.plan->functions.empty()) {
-    x_.rows = {x_.plan->functions, x_.plan->contract.columns};
-    context.rows = &x_.rows;
+    x_.on_device.rows = {x_.plan->functions, x_.plan->contract.columns};
+    context.rows = &x_.on_device.rows;
   }
   return image.write(*group_.device, diagnostics_);
 }
@@ -337,7 +339,7 @@ bool PlanLoader::write_program() {
 bool PlanLoader::open_board(SharedBoard& board, const std::vector<std::vector<uint8_t>>& messages) {
   if (x_.uses_board_of_all()) return true;
   LoadMessage maker;
-  ByteReader reader(messages[group_.beside.front()]);
+  ByteReader reader(messages[group_.neighbours.beside.front()]);
   return decode(reader, hash_.size(), maker, diagnostics_) &&
          board.open(group_, maker.board, x_.own_board, diagnostics_);
 }
@@ -351,7 +353,7 @@ bool PlanLoader::join_switches() {
     regions.push_back(staging == nullptr ? SwitchRegion{nullptr, 0}
                                          : SwitchRegion{staging->data(), staging->bytes()});
   }
-  return x_.switches.join(
+  return x_.on_device.switches.join(
       *x_.plan, x_.rank, x_.program,
       [&](const std::vector<uint32_t>& members, std::unique_ptr<SwitchTeam>& team) {
         return group_.device->join_switch(*group_.bootstrap, members, regions, team, diagnostics_);
@@ -371,13 +373,14 @@ bool PlanLoader::run() {
   }
   const bool connected =
       connect(messages) && open_board(board, messages) && write_program() &&
-      x_.lanes.start(x_.ends, x_.context.queue, diagnostics_) &&
-      group_.device->write(x_.contexts, &x_.context, sizeof x_.context, diagnostics_);
+      x_.lanes.start(x_.on_device.ends, x_.on_device.context.queue, diagnostics_) &&
+      group_.device->write(x_.on_device.contexts, &x_.on_device.context,
+                           sizeof x_.on_device.context, diagnostics_);
   if (!group_.agree(connected, "map the memory of the other ranks", diagnostics_)) return false;
   // Lanes know memory by its handle: it stays the same.
-  if (group_.far_calls == nullptr) group_.shared_memory->close_descriptors();
-  group_.recorder.loaded(x_.number, {x_.plan->name, hash_, x_.plan->contract.kind});
-  group_.plan_names.add(x_.number, x_.plan->name);
+  if (group_.compared.far == nullptr) group_.memory.shared->close_descriptors();
+  group_.records.recorder.loaded(x_.number, {x_.plan->name, hash_, x_.plan->contract.kind});
+  group_.records.plan_names.add(x_.number, x_.plan->name);
   log(LogLevel::info, LogArea::load, x_.rank,
       fmt::format("executable {} is '{}', for {} bytes at most{}; its hash is {}", x_.number,
                   x_.plan->name, x_.options.max_bytes, x_.options.zero_copy ? ", zero copy" : "",

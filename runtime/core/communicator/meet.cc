@@ -19,7 +19,7 @@ namespace {
 /// What a rank says of itself when it joins.
 struct Introduction {
   std::array<uint8_t, 8> nonce =
-      {};  ///< so that no two communicators say the same: RankGroup::digest
+      {};  ///< so that no two communicators say the same: CallRecords::digest
   uint8_t check_calls = 0;
   std::span<const uint8_t> room = {};  ///< Device::room()
   HostPlace place = {};
@@ -91,7 +91,9 @@ class Meeting {
   bool compare_nodes();
   bool open_board();
   uint32_t size() const { return static_cast<uint32_t>(said_.size()); }
-  bool is_near(uint32_t rank) const { return rank == group_.rank() || !group_.links[rank].lanes; }
+  bool is_near(uint32_t rank) const {
+    return rank == group_.rank() || !group_.neighbours.links[rank].lanes;
+  }
 
   RankGroup& group_;
   Diagnostics& diagnostics_;
@@ -105,7 +107,7 @@ class Meeting {
 /// Collective: what the environment says must be the same on all ranks. Counts those that share
 /// this rank's room.
 bool Meeting::introduce(bool able) {
-  Introduction own{.check_calls = static_cast<uint8_t>(group_.check_calls ? 1 : 0)};
+  Introduction own{.check_calls = static_cast<uint8_t>(group_.compared.at_launch ? 1 : 0)};
   fill_random(own.nonce);
   std::optional<std::vector<uint8_t>> name;
   if (able) {
@@ -136,23 +138,23 @@ bool Meeting::take_introductions() {
                        fmt::format("MSCCLC_CHECK_CALLS is not the same on ranks 0 and {}", r));
     return false;
   }
-  if (!room_.empty()) group_.ranks_here = here;
+  if (!room_.empty()) group_.neighbours.ranks_here = here;
   return true;
 }
 
 /// Finds what joins this device to those of the other ranks, whose names are known by now.
 bool Meeting::find_links() {
-  group_.links.assign(size(), Link{});
+  group_.neighbours.links.assign(size(), Link{});
   for (uint32_t r = 0; r < size(); ++r) {
     if (r == group_.rank()) continue;
     std::optional<Link> link = group_.device->link_to(said_[r].name, diagnostics_);
     if (!link) return false;
-    group_.worst_link = std::max(group_.worst_link, link->kind);
+    group_.neighbours.worst_link = std::max(group_.neighbours.worst_link, link->kind);
     const std::string_view by = link->access ? name(link->kind) : link->lanes ? "lanes" : "nothing";
     log(LogLevel::info, LogArea::init, group_.rank(),
         fmt::format("rank {} is joined by {}: {}", r, by,
                     link->why.empty() ? "the same memory" : link->why));
-    group_.links[r] = *std::move(link);
+    group_.neighbours.links[r] = *std::move(link);
   }
   find_node();
   return true;
@@ -160,17 +162,18 @@ bool Meeting::find_links() {
 
 void Meeting::find_node() {
   const HostPlace& own = said_[group_.rank()].place;
-  group_.node_of.assign(size(), 0);
+  group_.neighbours.node_of.assign(size(), 0);
   uint32_t first = group_.rank();
   for (uint32_t r = 0; r < size(); ++r) {
     if (!is_near(r)) continue;
     first = std::min(first, r);
-    if (said_[r].place == own) group_.beside.push_back(r);
+    if (said_[r].place == own) group_.neighbours.beside.push_back(r);
   }
-  const bool far = std::ranges::any_of(group_.links, &Link::lanes);
-  if (far) group_.far_calls = std::make_shared<FarCalls>();
-  group_.in_one_place = std::ranges::all_of(said_, [&](const auto& s) { return s.place == own; });
-  group_.node_of[group_.rank()] = first;
+  const bool far = std::ranges::any_of(group_.neighbours.links, &Link::lanes);
+  if (far) group_.compared.far = std::make_shared<FarCalls>();
+  group_.neighbours.in_one_place =
+      std::ranges::all_of(said_, [&](const auto& s) { return s.place == own; });
+  group_.neighbours.node_of[group_.rank()] = first;
 }
 
 /// Collective: the worst link of any two ranks, and the nodes, by which all pick the same plans.
@@ -178,8 +181,8 @@ bool Meeting::agree(bool found) {
   std::vector<uint8_t> own;
   if (found) {
     ByteWriter(own)
-        .number(static_cast<uint8_t>(group_.worst_link))
-        .number(group_.node_of[group_.rank()])
+        .number(static_cast<uint8_t>(group_.neighbours.worst_link))
+        .number(group_.neighbours.node_of[group_.rank()])
         .bytes(ticket_);
   }
   if (!group_.exchange(found, own, "find what joins the devices", found_, diagnostics_)) {
@@ -190,8 +193,8 @@ bool Meeting::agree(bool found) {
     if (!other) {
       return refuse(diagnostics_, "bad-message", "a peer's message does not describe its links");
     }
-    group_.worst_link = std::max(group_.worst_link, other->worst);
-    group_.node_of[r] = other->node;
+    group_.neighbours.worst_link = std::max(group_.neighbours.worst_link, other->worst);
+    group_.neighbours.node_of[r] = other->node;
   }
   return true;
 }
@@ -200,12 +203,12 @@ bool Meeting::agree(bool found) {
 bool Meeting::compare_nodes() {
   const uint32_t own = group_.rank();
   for (uint32_t r = 0; r < size(); ++r) {
-    if (is_near(r) == (group_.node_of[r] == group_.node_of[own])) continue;
+    if (is_near(r) == (group_.neighbours.node_of[r] == group_.neighbours.node_of[own])) continue;
     diagnostics_.error(
         "uneven-links", {},
         fmt::format("ranks {} and {} {} each other's memory, though rank {} {}: ranks that share "
                     "memory must all share it with one another",
-                    own, r, is_near(r) ? "reach" : "do not reach", group_.node_of[own],
+                    own, r, is_near(r) ? "reach" : "do not reach", group_.neighbours.node_of[own],
                     is_near(r) ? "does not reach both" : "reaches both"));
     return false;
   }
@@ -213,8 +216,8 @@ bool Meeting::compare_nodes() {
 }
 
 bool Meeting::open_board() {
-  const std::optional<Found> maker = read_found(found_[group_.beside.front()]);
-  return board_.open(group_, maker->ticket, group_.board, diagnostics_);
+  const std::optional<Found> maker = read_found(found_[group_.neighbours.beside.front()]);
+  return board_.open(group_, maker->ticket, group_.compared.board, diagnostics_);
 }
 
 }  // namespace

@@ -138,12 +138,12 @@ void Monitor::write_log(const Diagnostic& error, const Waits& waits) {
 std::vector<std::string> Monitor::write_file(const Diagnostic& error, const Waits& waits) {
   std::vector<std::string> lines = {fmt::format("{}: {}", error.code, error.message)};
   const bool hang = error.code == "hang";
-  if (group_->flight_file != kNoFlightFile) {
+  if (group_->records.flight_file != kNoFlightFile) {
     bool written = false;
     lines.push_back(write_flight_file(error, waits, written));
     if (hang || !written) add_advice(lines.back());
   }
-  if (hang && !group_->check_calls) {
+  if (hang && !group_->compared.at_launch) {
     lines.emplace_back(
         "with MSCCLC_CHECK_CALLS=1 ranks compare each call before they launch it: calls that "
         "differ are an error then, and no hang");
@@ -166,13 +166,13 @@ std::string Monitor::write_flight_file(const Diagnostic& error, const Waits& wai
                    .time = utc_now(),
                    .code = error.code,
                    .reason = error.message,
-                   .launched = group_->recorder.count(),
-                   .calls = group_->recorder.calls(),
-                   .plans = group_->recorder.plans(),
+                   .launched = group_->records.recorder.count(),
+                   .calls = group_->records.recorder.calls(),
+                   .plans = group_->records.recorder.plans(),
                    .waits = {},
                    .awaited = waits.ranks};
   for (const Note& note : waits.notes) flight.waits.push_back(line_of(note));
-  const auto name = write_flight_log(flight, group_->flight_file);
+  const auto name = write_flight_log(flight, group_->records.flight_file);
   written = static_cast<bool>(name);
   if (!written) {
     return fmt::format("the last calls of rank {} are not written down (MSCCLC_FLIGHT_FILE): {}",

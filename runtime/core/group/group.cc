@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 
 #include "ir/support/precondition.h"
 #include "runtime/support/observe/call_trace.h"
-#include "runtime/support/observe/leak.h"
 
 namespace mscclc {
 namespace {
@@ -78,8 +76,8 @@ bool RankGroup::exchange(bool able, std::span<const uint8_t> own, std::string_vi
     report_broken(able, std::move(said), diagnostics);
     return false;
   }
-  marks.add(entered, ClockMarks::now());
-  if (marks.count() == 1) digest = digest_of(all);
+  records.marks.add(entered, ClockMarks::now());
+  if (records.marks.count() == 1) records.digest = digest_of(all);
   std::vector<Unable> unable;
   for (uint32_t r = 0; r < all.size(); ++r) {
     const bool good = !all[r].empty() && all[r][0] == kAble;
@@ -128,27 +126,6 @@ bool RankGroup::agree(bool able, std::string_view what, Diagnostics& diagnostics
   return exchange(able, {}, what, all, diagnostics);
 }
 
-void RankGroup::append_joined(std::vector<uint8_t>& message) const {
-  for (const auto& [number, members] : joined) {
-    message.push_back(static_cast<uint8_t>(buffers.count(number)));
-  }
-}
-
-bool RankGroup::forget_joined(std::vector<std::vector<uint8_t>>& messages) {
-  const auto listed = static_cast<ptrdiff_t>(joined.size());
-  ptrdiff_t i = 0;
-  const auto is_gone = [&](const std::vector<uint8_t>& message) { return message[i] == 0; };
-  for (const auto& message : messages) {
-    if (message.size() < joined.size()) return false;
-  }
-  for (auto entry = joined.begin(); entry != joined.end(); ++i) {
-    entry = std::all_of(messages.begin(), messages.end(), is_gone) ? joined.erase(entry)
-                                                                   : std::next(entry);
-  }
-  for (auto& message : messages) message.erase(message.begin(), message.begin() + listed);
-  return true;
-}
-
 void RankGroup::report_hang(const std::set<uint32_t>& awaited, const std::string& why, bool wait) {
   if (!failure->is_open()) return;
   failure->set("hang", why);  // its other blocks end, too
@@ -169,102 +146,6 @@ void RankGroup::fail(const std::string& code, const std::string& why) {
 void RankGroup::fail(const Diagnostics& diagnostics) {
   const Diagnostic* error = last_error(diagnostics);
   fail(error == nullptr ? "aborted" : error->code, text_of(error));
-}
-
-// Costs a launch a few loads: streams are few.
-void RankGroup::launched(StreamHandle stream) {
-  if (!is_busy(stream)) busy_streams_.push_back(stream);
-}
-
-bool RankGroup::is_busy(StreamHandle stream) const {
-  return std::find(busy_streams_.begin(), busy_streams_.end(), stream) != busy_streams_.end();
-}
-
-void RankGroup::ended(StreamHandle stream) {
-  std::erase(busy_streams_, stream);
-  if (busy_streams_.empty()) retired_.clear();
-}
-
-void RankGroup::retire(std::shared_ptr<void> used) {
-  if (busy_streams_.empty()) return;
-  retired_.push_back(std::move(used));
-  if (closed_) release();
-}
-
-void RankGroup::close() {
-  closed_ = true;
-  release();
-}
-
-// While a stream of the device is captured, CUDA does not wait for the others: then all is kept.
-void RankGroup::release() {
-  Diagnostics problems;
-  if (retired_.empty()) return;
-  const bool ended = device->drain(problems);
-  std::vector<std::shared_ptr<void>> gone;
-  if (ended || closed_) gone = std::exchange(retired_, {});
-  if (ended) {
-    busy_streams_.clear();
-  } else if (closed_) {
-    leak(std::move(gone), rank(), "what a communicator has loaded or registered", problems);
-  }
-}
-
-std::unique_ptr<Memory> import_from(const RankGroup& group, uint32_t peer,
-                                    const MemoryHandle& handle, Diagnostics& diagnostics,
-                                    ReachedBy reached) {
-  Diagnostics own;
-  Device& device = *group.device;
-  device.set_end_of_waits([failure = group.failure] { return failure->happened(); });
-  const bool maps = reached == ReachedBy::blocks && group.links[peer].access;
-  auto memory = maps ? device.import_memory(handle, own) : device.reach_memory(handle, own);
-  device.set_end_of_waits({});
-  for (Diagnostic d : own.all()) {
-    if (d.severity == Severity::error)
-      d.message = fmt::format("memory of rank {}: {}", peer, d.message);
-    diagnostics.add(std::move(d));
-  }
-  return group.regions->add(peer, std::move(memory));
-}
-
-std::shared_ptr<Memory> import_piece(RankGroup& group, uint32_t peer, const PieceHandle& piece,
-                                     uint64_t bytes, ReachedBy reached, Diagnostics& diagnostics) {
-  const uint64_t there = piece.handle.bytes;
-  if (piece.offset > there || bytes > there - piece.offset) {
-    diagnostics.error("bad-handle", {},
-                      fmt::format("rank {} shares {} bytes, of which {} from byte {} are asked for",
-                                  peer, there, bytes, piece.offset));
-    return nullptr;
-  }
-  std::erase_if(group.peer_blocks, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<const Memory>& known = group.peer_blocks[{peer, piece.block, reached}];
-  std::shared_ptr<const Memory> block = known.lock();
-  if (block == nullptr) {
-    block = import_from(group, peer, piece.handle, diagnostics, reached);
-    if (block == nullptr) return nullptr;
-    known = block;
-  } else if (block->bytes() != there) {
-    diagnostics.error("bad-handle", {},
-                      fmt::format("rank {} shares {} bytes; its block {} had {}", peer, there,
-                                  piece.block, block->bytes()));
-    return nullptr;
-  }
-  return std::make_shared<MemoryPart>(std::move(block), piece.offset, bytes);
-}
-
-bool import_all(const RankGroup& group, const std::vector<std::vector<uint8_t>>& handles,
-                std::vector<std::unique_ptr<Memory>>& peers, Diagnostics& diagnostics) {
-  peers.resize(handles.size());
-  for (uint32_t r = 0; r < handles.size(); ++r) {
-    if (r == group.rank() || handles[r].empty()) continue;
-    std::span<const uint8_t> bytes = handles[r];
-    const auto handle = decode_handle(bytes, diagnostics);
-    if (!handle) return false;
-    if (handle->bytes == 0) continue;
-    peers[r] = import_from(group, r, *handle, diagnostics);
-    if (peers[r] == nullptr) return false;
-  }
-  return true;
 }
 
 }  // namespace mscclc

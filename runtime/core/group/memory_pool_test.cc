@@ -121,15 +121,11 @@ TEST_CASE("memory that there is not is reported") {
 /// A group whose only other rank is itself.
 struct Peers {
   Fixture f;
-  RankGroup group;
-  Peers() {
-    group.bootstrap = std::move(make_in_process_bootstraps(1, std::chrono::milliseconds(1000))[0]);
-    group.device = f.device;
-    group.failure = nullptr;
-    group.links = {Link{}, Link{}};
-    group.failure = std::make_shared<Failure>(
-        f.device->allocate_visible(sizeof(uint32_t), "the abort word", f.diagnostics));
-  }
+  RankGroup group{std::move(make_in_process_bootstraps(1, std::chrono::milliseconds(1000))[0]),
+                  f.device, std::chrono::milliseconds(1000),
+                  std::make_shared<Failure>(f.device->allocate_visible(
+                      sizeof(uint32_t), "the abort word", f.diagnostics))};
+  Peers() { group.neighbours.links = {Link{}, Link{}}; }
 };
 
 TEST_CASE("a block is exported and mapped once for all of its pieces") {

@@ -29,7 +29,7 @@ class Wait {
 
 CallFacts facts_in(const RankGroup& group, CallRecord record, uint64_t number) {
   record.call = number;
-  return {record, group.plan_names.find(record.executable)};
+  return {record, group.records.plan_names.find(record.executable)};
 }
 
 /// Reports why a call is not launched, and ends the communicator; false.
@@ -39,7 +39,7 @@ bool refuse_call(RankGroup& group, const CallBoard::Refusal& refusal, const Call
   if (refusal.other) {
     report_differing_calls({group.rank(), facts_in(group, call, call.call), refusal.rank,
                             facts_in(group, *refusal.other, call.call)},
-                           "launch", group.overlaps, diagnostics);
+                           "launch", group.buffers.overlaps(), diagnostics);
     group.note_call(text, diagnostics);
   } else {
     diagnostics.error(
@@ -69,7 +69,7 @@ std::string refuse_far(RankGroup& group, const FarCalls::Difference& found,
                        Diagnostics& diagnostics) {
   report_differing_calls({group.rank(), facts_in(group, found.own, found.other.call), found.rank,
                           facts_in(group, found.other, found.other.call)},
-                         "launch", group.overlaps, diagnostics);
+                         "launch", group.buffers.overlaps(), diagnostics);
   std::string text = diagnostics.all().back().message;
   group.fail(diagnostics);
   return text;
@@ -101,26 +101,26 @@ std::string take_far_note(RankGroup& group, FarCalls& calls, uint32_t rank, cons
 
 /// To far ranks, over the lanes that there are: those of this plan come with it.
 void LoadBeside::note_far() const {
-  if (group_.far_calls == nullptr || ahead_ == 0 || !group_.note_far) return;
-  CallRecord call{.call = group_.far_calls->calls() + ahead_, .executable = executable_};
+  if (group_.compared.far == nullptr || ahead_ == 0 || !group_.compared.note_far) return;
+  CallRecord call{.call = group_.compared.far->calls() + ahead_, .executable = executable_};
   call.is_load = 1;
-  group_.note_far(std::bit_cast<LaneNote>(call));
+  group_.compared.note_far(std::bit_cast<LaneNote>(call));
 }
 
 bool LoadBeside::begin(Diagnostics& diagnostics) {
   note_far();
-  if (group_.board == nullptr || ahead_ == 0) return true;
+  if (group_.compared.board == nullptr || ahead_ == 0) return true;
   begun_ = true;
-  CallRecord call{.call = group_.board->calls() + ahead_, .executable = executable_};
+  CallRecord call{.call = group_.compared.board->calls() + ahead_, .executable = executable_};
   call.is_load = 1;
   Wait wait(group_);
-  const auto refusal = group_.board->begin_load(call, [&wait] { return wait.is_over(); });
+  const auto refusal = group_.compared.board->begin_load(call, [&wait] { return wait.is_over(); });
   return !refusal || refuse_call(group_, *refusal, call, call_, diagnostics);
 }
 
 void LoadBeside::end() {
-  if (group_.far_calls != nullptr) group_.far_calls->loads(executable_);
-  if (begun_) group_.board->end_load();
+  if (group_.compared.far != nullptr) group_.compared.far->loads(executable_);
+  if (begun_) group_.compared.board->end_load();
   begun_ = false;
 }
 

@@ -11,7 +11,7 @@
 #include "ir/ops/ops.h"
 #include "runtime/core/communicator/call/placement.h"
 #include "runtime/core/group/buffer_overlaps.h"
-#include "runtime/core/group/call_board.h"
+#include "runtime/core/calls/call_board.h"
 
 namespace mscclc {
 

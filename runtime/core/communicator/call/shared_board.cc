@@ -8,25 +8,25 @@ SharedBoard::~SharedBoard() {
 }
 
 bool SharedBoard::makes(const RankGroup& group) {
-  return group.beside.size() > 1 && group.beside.front() == group.rank();
+  return group.neighbours.beside.size() > 1 && group.neighbours.beside.front() == group.rank();
 }
 
 bool SharedBoard::make(const RankGroup& group, std::vector<uint8_t>& ticket,
                        Diagnostics& diagnostics) {
   if (!makes(group)) return true;
-  memory_ = CallBoard::make_memory(group.beside.size(), diagnostics);
+  memory_ = CallBoard::make_memory(group.neighbours.beside.size(), diagnostics);
   if (!memory_.valid()) return false;
   server_ = FdServer::of_process(diagnostics);
   if (server_ == nullptr) return false;
-  offered_ =
-      server_->offer(memory_.get(), {0, CallBoard::memory_bytes(group.beside.size())}, diagnostics);
+  offered_ = server_->offer(
+      memory_.get(), {0, CallBoard::memory_bytes(group.neighbours.beside.size())}, diagnostics);
   ticket = offered_;
   return !ticket.empty();
 }
 
 bool SharedBoard::open(const RankGroup& group, std::span<const uint8_t> ticket,
                        std::unique_ptr<CallBoard>& board, Diagnostics& diagnostics) {
-  const std::vector<uint32_t>& ranks = group.beside;
+  const std::vector<uint32_t>& ranks = group.neighbours.beside;
   if (ranks.size() < 2) return true;
   if (!memory_.valid()) {
     memory_ =

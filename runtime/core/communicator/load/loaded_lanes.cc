@@ -13,8 +13,8 @@ namespace mscclc {
 
 LoadedLanes::LoadedLanes(const LoadedPlan& loaded)
     : x_(loaded),
-      far_calls_(loaded.options.in_turn || loaded.group->far_calls == nullptr
-                     ? loaded.group->far_calls
+      far_calls_(loaded.options.in_turn || loaded.group->compared.far == nullptr
+                     ? loaded.group->compared.far
                      : std::make_shared<FarCalls>()) {}
 
 bool LoadedLanes::proxy_sends_from(uint32_t from) const {
@@ -22,12 +22,12 @@ bool LoadedLanes::proxy_sends_from(uint32_t from) const {
   return std::any_of(channels.begin(), channels.end(), [&](Channel c) {
     if (c.peer != x_.rank) return false;
     c.peer = from;  // links are as seen from here
-    return c.kind == ChannelKind::port || needs_stored_signals(c, x_.group->links);
+    return c.kind == ChannelKind::port || needs_stored_signals(c, x_.group->neighbours.links);
   });
 }
 
 LanePeer LoadedLanes::lane_peer(uint32_t peer) const {
-  LanePeer to{.rank = peer, .link = x_.group->links[peer], .failed = fail_group()};
+  LanePeer to{.rank = peer, .link = x_.group->neighbours.links[peer], .failed = fail_group()};
   if (far_calls_ != nullptr) {
     to.noted = [weak = std::weak_ptr<RankGroup>(x_.group), calls = far_calls_,
                 peer](const LaneNote& note) -> std::string {
@@ -87,7 +87,7 @@ bool LoadedLanes::open(Proxy::Ports& ports, Diagnostics& diagnostics) {
 
 bool LoadedLanes::start(const std::vector<device::ChannelEnd>& ends, device::PortQueue& queue,
                         Diagnostics& diagnostics) {
-  Proxy::Ports ports{{}, {}, x_.group->regions};
+  Proxy::Ports ports{{}, {}, x_.group->memory.regions};
   bool any = false;
   for (uint32_t c = 0; c < ends.size(); ++c) {
     const Channel& channel = x_.channels()[c];

@@ -34,7 +34,7 @@ class LoadedLanes {
 
   /// nullptr: no channel needs one.
   Proxy* proxy() const { return proxy_.get(); }
-  /// RankGroup::far_calls, or one of its own where calls of the plan are in no order with those of
+  /// ComparedCalls::far, or one of its own where calls of the plan are in no order with those of
   /// others; nullptr: no lane leads anywhere.
   FarCalls* far_calls() const { return far_calls_.get(); }
 

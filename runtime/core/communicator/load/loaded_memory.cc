@@ -26,7 +26,7 @@ bool LoadedMemory::lay_out(const RankProgram& program, Diagnostics& diagnostics)
 // What a switch joins must begin at the same place of a granule on all members.
 PoolPiece LoadedMemory::take_shared(uint64_t bytes, const std::string& what,
                                     Diagnostics& diagnostics) {
-  MemoryPool& pool = *x_.group->shared_memory;
+  MemoryPool& pool = *x_.group->memory.shared;
   Device& device = *x_.group->device;
   return x_.joins_switch() ? pool.take_alone(device, bytes, what, diagnostics)
                            : pool.take(device, bytes, what, diagnostics);
@@ -50,7 +50,7 @@ bool LoadedMemory::take_region(bool scratch_in_call, Diagnostics& diagnostics) {
     scratch = scratch_.memory();
   }
   const uint64_t bytes = scratch_ ? layout.counts_bytes : layout.bytes();
-  region_ = only_far_lanes_write() ? group.shared_memory->take(*group.device, bytes, kScratch,
+  region_ = only_far_lanes_write() ? group.memory.shared->take(*group.device, bytes, kScratch,
                                                                diagnostics, PoolKind::visible)
                                    : take_shared(bytes, kScratch, diagnostics);
   if (!region_) return false;
@@ -67,7 +67,7 @@ bool LoadedMemory::allocate(uint64_t program_bytes, bool scratch_in_call,
   Device& device = *x_.group->device;
   if (!take_region(scratch_in_call, diagnostics)) return false;
   const PoolPiece program =
-      x_.group->own_memory->take(device, program_bytes, "a plan's program", diagnostics);
+      x_.group->memory.own->take(device, program_bytes, "a plan's program", diagnostics);
   if (!program) return false;
   program_ = program.memory();
   faults_ = device.allocate_visible(x_.blocks() * sizeof(device::Fault), "reports of thread blocks",
@@ -85,10 +85,10 @@ bool LoadedMemory::offer_region(std::vector<uint8_t>& message, Diagnostics& diag
 // buffers do: calls that follow one another may have the same.
 PoolPiece LoadedMemory::take_in_turn(uint32_t slot, uint64_t bytes, const std::string& what,
                                      Diagnostics& diagnostics) {
-  std::weak_ptr<PoolBlock>& shared = x_.group->in_turn[slot];
+  std::weak_ptr<PoolBlock>& shared = x_.group->memory.in_turn[slot];
   std::shared_ptr<PoolBlock> block = shared.lock();
   if (block == nullptr || block->memory->bytes() < bytes) {
-    block = x_.group->shared_memory->take_alone(*x_.group->device, bytes, what, diagnostics).block;
+    block = x_.group->memory.shared->take_alone(*x_.group->device, bytes, what, diagnostics).block;
     shared = block;
   }
   return {block, 0, bytes};
@@ -162,7 +162,7 @@ bool LoadedMemory::only_far_lanes_write() const {
   bool any = false;
   for (uint32_t r = 0; r < x_.group->size(); ++r) {
     if (r == x_.rank) continue;
-    const bool far = x_.group->links[r].lanes && !x_.group->links[r].access;
+    const bool far = x_.group->neighbours.links[r].lanes && !x_.group->neighbours.links[r].access;
     const std::vector<Channel>& channels = x_.plan->ranks[r].channels;
     for (const Channel& c : channels) {
       if (c.kind == ChannelKind::switch_) return false;

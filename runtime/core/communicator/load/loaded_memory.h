@@ -68,7 +68,7 @@ class LoadedMemory {
   /// Memory that peers map: in a block of its own where a switch joins it.
   [[nodiscard]] PoolPiece take_shared(uint64_t bytes, const std::string& what,
                                       Diagnostics& diagnostics);
-  /// A piece of what executables in turn share; `slot`: of RankGroup::in_turn.
+  /// A piece of what executables in turn share; `slot`: of GroupMemory::in_turn.
   [[nodiscard]] PoolPiece take_in_turn(uint32_t slot, uint64_t bytes, const std::string& what,
                                        Diagnostics& diagnostics);
   [[nodiscard]] PoolPiece take_staging(uint32_t side, uint64_t bytes, Diagnostics& diagnostics);

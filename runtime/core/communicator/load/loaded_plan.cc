@@ -38,7 +38,7 @@ LoadedPlan::LoadedPlan(std::shared_ptr<RankGroup> group, std::shared_ptr<const P
                capacity_granule(*this->plan)),
       use(use_of(*this->plan)),
       parts(Chunking::parts_of_message(this->plan->contract)),
-      number(++this->group->loads) {
+      number(++this->group->records.loads) {
   precondition(this->plan->contract.ranks == this->group->size());
 }
 
@@ -49,7 +49,7 @@ bool LoadedPlan::joins_switch() const {
 
 bool LoadedPlan::goes_by_proxy(uint32_t channel) const {
   const Channel& c = channels()[channel];
-  return c.kind == ChannelKind::port || needs_stored_signals(c, group->links);
+  return c.kind == ChannelKind::port || needs_stored_signals(c, group->neighbours.links);
 }
 
 }  // namespace mscclc

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "runtime/core/group/call_board.h"
+#include "runtime/core/calls/call_board.h"
 
 namespace mscclc {
 

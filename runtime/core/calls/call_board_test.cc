@@ -1,5 +1,5 @@
 // Ranks as threads that make calls on a board: what it finds against what there is to be found.
-#include "runtime/core/group/call_board.h"
+#include "runtime/core/calls/call_board.h"
 
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -1,9 +1,8 @@
-#include "runtime/core/group/group.h"
+#include "runtime/core/group/running_calls.h"
 
 #include <catch2/catch.hpp>
 
 #include "runtime/api/host_device.h"
-#include "runtime/api/in_process.h"
 #include "tests/helpers/runtime/log_file.h"
 #include "tests/helpers/runtime/undrained_device.h"
 
@@ -12,31 +11,30 @@ namespace {
 
 using testing::UndrainedDevice;
 
-/// A group of one rank, and something of it that calls may still use.
+/// Calls of a rank, and something that they may still use.
 struct Closing {
   explicit Closing(bool drains) {
     Diagnostics diagnostics;
-    group->bootstrap = std::move(make_in_process_bootstraps(1, std::chrono::seconds(1))[0]);
     std::unique_ptr<Device> device = make_host_device(diagnostics);
     if (!drains) {
       device = std::make_unique<UndrainedDevice>(std::move(device), "", nullptr);
     }
-    group->device = std::move(device);
+    calls = std::make_unique<RunningCalls>(std::move(device), 0);
     auto used = std::make_shared<int>(1);
     watched = used;
-    group->launched(nullptr);
-    group->retire(std::move(used));
+    calls->launched(nullptr);
+    calls->retire(std::move(used));
   }
-  std::shared_ptr<RankGroup> group = std::make_shared<RankGroup>();
+  std::unique_ptr<RunningCalls> calls;
   std::weak_ptr<int> watched;
 };
 
 TEST_CASE("what calls may still use is kept while the device does not wait") {
   for (const bool drains : {true, false}) {
     const Closing closing(drains);
-    closing.group->release();
+    closing.calls->release();
     CHECK(closing.watched.expired() == drains);
-    closing.group->ended(nullptr);
+    closing.calls->ended(nullptr);
     CHECK(closing.watched.expired());
   }
 }
@@ -45,8 +43,8 @@ TEST_CASE("what calls may still use outlives a communicator whose device does no
   for (const bool drains : {true, false}) {
     Closing closing(drains);
     const testing::LogFile log(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
-    closing.group->close();
-    closing.group.reset();
+    closing.calls->close();
+    closing.calls.reset();
     CHECK(closing.watched.expired() == drains);
     const std::string said =
         "[0] mscclc WARN INIT what a communicator has loaded or registered is never freed, as "

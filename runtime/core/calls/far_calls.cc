@@ -1,4 +1,4 @@
-#include "runtime/core/group/far_calls.h"
+#include "runtime/core/calls/far_calls.h"
 
 #include <algorithm>
 #include <ranges>

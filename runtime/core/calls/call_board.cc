@@ -1,4 +1,4 @@
-#include "runtime/core/group/call_board.h"
+#include "runtime/core/calls/call_board.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // A rank's own calls against what others have noted, whichever comes first.
-#include "runtime/core/group/far_calls.h"
+#include "runtime/core/calls/far_calls.h"
 
 #include <catch2/catch.hpp>
 
