@@ -25,11 +25,12 @@ class LoadedPlan:
         flags: Optional[Dict[str, Any]] = None, budget: int = 0, launch_order: str = "other_first",
         symmetric: bool = False,
     ) -> Work:  # fmt: skip
-        """Queues it, on all ranks; without an output in place. Buffers are the plan's input and
-        output. `dtype`: their element type, as wide as the one that the plan was loaded for, which
-        it is if left out. `externals`: what a plan with row functions takes besides, by name: buffers
-        of whole rows, and numbers for scalars. `flags`: the words of those of a plan that overlaps
-        with other work, by name, the same ones in all calls, and 0 before the first. `budget`:
+        """Queues it, on all ranks. Buffers are the plan's input and output; without an output one
+        buffer is both. In place, where one is a part of the other, it is given as that part.
+        `dtype`: their element type, as wide as the one that the plan was loaded for, which it is if
+        left out. `externals`: what a plan with row functions takes besides, by name: buffers of
+        whole rows, and numbers for scalars. `flags`: the words of those of a plan that overlaps with
+        other work, by name, the same ones in all calls, and 0 before the first. `budget`:
         multiprocessors that such a plan may hold while that work needs room, or 0: not known.
         `launch_order`: "plan_first", if it does not begin before all of the plan is resident.
         `symmetric=True` promises, as for collectives, that input and output lie in SymmetricMemory

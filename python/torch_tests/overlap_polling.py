@@ -15,6 +15,8 @@ import mscclc
 
 PLANS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "plans", "overlap")
 
+DTYPES = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
+
 
 @triton.jit
 def _raised(flag):
@@ -23,15 +25,15 @@ def _raised(flag):
 
 @triton.jit
 def _product(
-    x, w, made, flags, calls, columns, width, begin,
-    tiles_of_part, tiles_across, parts,
-    waits: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    x, w, made, flags, calls, width, begin, tiles_of_part, tiles_across, parts,
+    columns: tl.constexpr, waits: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
     """made = x w, of x by rows and w by columns: parts of rows in turn from part `begin` on. `waits`: each part until its
     flag is complete; else raises it once for each tile. All sizes are multiples of the blocks."""
     epoch = tl.load(calls) + 1
     tiles = tiles_of_part * tiles_across
-    for tile in range(tl.program_id(0), parts * tiles, tl.num_programs(0)):
+    tile = tl.program_id(0)
+    while tile < parts * tiles:
         part = (begin + tile // tiles) % parts
         inside = tile % tiles
         m = part * tiles_of_part + inside % tiles_of_part
@@ -52,6 +54,7 @@ def _product(
         if not waits:
             tl.debug_barrier()  # all threads have stored
             tl.atomic_add(flags + part, 1, sem="release", scope="gpu")
+        tile += tl.num_programs(0)
 
 
 def _largest(size, most):
@@ -72,15 +75,20 @@ class PolledProduct:
         self._parts = place.ranks * chunks
         total, columns = layer.whole.shape
         width = layer.w.shape[1]
-        self._blocks = {"BM": _largest(total // self._parts, 128), "BN": _largest(width, 256), "BK": _largest(columns, 64)}
-        tiles = total // self._parts // self._blocks["BM"], width // self._blocks["BN"]
-        self._shape = columns, width, (place.rank * chunks + (0 if self._waits else chunks)) % self._parts, *tiles
+        of_part = total // self._parts
+        self._blocks = {"BM": _largest(of_part, 128), "BN": _largest(width, 256), "BK": _largest(columns, 64)}
+        self._columns = columns
+        tiles = of_part // self._blocks["BM"], width // self._blocks["BN"]
+        self._shape = width, (place.rank * chunks + (0 if self._waits else chunks)) % self._parts, *tiles
         defines = {"R": place.ranks, "C": chunks, **({} if self._waits else {"K": tiles[0] * tiles[1]})}
         shared = layer.whole if self._waits else layer.made
         self._memory = mscclc.SymmetricMemory(shared.nbytes, place.comm)
-        self._shared = torch.as_tensor(self._memory.buffer(), device=place.device).view(shared.dtype).view(shared.shape)
+        memory = self._memory.buffer()
+        on_gpu = place.device.type == "cuda"
+        bytes = torch.as_tensor(memory, device=place.device) if on_gpu else torch.frombuffer(memory, dtype=torch.uint8)
+        self._shared = bytes.view(shared.dtype).view(shared.shape)
         plan = mscclc.compile(os.path.join(PLANS, program + ".mscl"), **defines)
-        self._plan = place.comm.load(plan, shared.nbytes, {torch.bfloat16: "bf16", torch.float16: "f16"}.get(shared.dtype, "f32"))
+        self._plan = place.comm.load(plan, shared.nbytes, DTYPES[shared.dtype])
         self._name = "ready" if self._waits else "tiles"
         self._flags = torch.zeros(self._parts, dtype=torch.int32, device=place.device)
         self._calls = torch.zeros(1, dtype=torch.int32, device=place.device)
@@ -92,8 +100,8 @@ class PolledProduct:
         layer = self._layer
         given, out = (layer.x, self._shared) if self._waits else (self._shared, layer.part)
         if self._in_place:
-            part = self._shared.view(self._place.ranks, -1)[self._place.rank]
-            part.copy_(layer.x.view(-1))
+            given = self._shared.view(self._place.ranks, *layer.x.shape)[self._place.rank]
+            given.copy_(layer.x)
         if self._place.device.type != "cuda":
             work = self._run(given, out, None)
             self._multiply(1)
@@ -110,8 +118,7 @@ class PolledProduct:
         return layer.made if self._waits else layer.part
 
     def _run(self, given, out, stream):
-        given = [] if self._in_place else [given]
-        return self._plan.run(*given, out, stream=stream, flags={self._name: self._flags}, budget=self._budget,
+        return self._plan.run(given, out, stream=stream, flags={self._name: self._flags}, budget=self._budget,
                               symmetric=True)  # fmt: skip
 
     def _multiply(self, programs):
@@ -119,5 +126,6 @@ class PolledProduct:
         x, made = (self._shared, layer.made) if self._waits else (layer.x, self._shared)
         counts = {"num_warps": 8, "num_stages": 3} if self._place.device.type == "cuda" else {}
         _product[(programs,)](
-            x, layer.w, made, self._flags, self._calls, *self._shape, self._parts, self._waits, **self._blocks, **counts
+            x, layer.w, made, self._flags, self._calls, *self._shape, self._parts,
+            self._columns, self._waits, **self._blocks, **counts,
         )  # fmt: skip

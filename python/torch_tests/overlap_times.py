@@ -211,13 +211,13 @@ def print_table(found):
     """A shape's rows: µs and share of the ideal, eager and in a graph."""
     print(f"\n{found['layer']}, {found['rows']} rows, {found['kind']}: {found['flops'] / 1e9:.0f} GFLOP,"
           f" {found['bytes'] / 1e6:.1f} MB to each rank")  # fmt: skip
-    print(f"  {'':<28}{'eager µs':>12}{'share':>8}{'graph µs':>12}{'share':>8}")
+    print(f"  {'':<36}{'eager µs':>12}{'share':>8}{'graph µs':>12}{'share':>8}")
     for name, us in found["us"].items():
         share = found["share"].get(name, {})
         cells = [f"{us.get(how, ''):>12}{_percent(share.get(how)):>8}" for how in ("eager", "graph")]
-        print(f"  {name:<28}{''.join(cells)}")
+        print(f"  {name:<36}{''.join(cells)}")
     for name, why in found["errors"].items():
-        print(f"  {name:<28}{why}")
+        print(f"  {name:<36}{why}")
     sys.stdout.flush()
 
 
