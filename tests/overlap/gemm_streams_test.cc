@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/core/overlap/choice.h"
+#include "tests/helpers/runtime/undrained_device.h"
 #include "tests/overlap/gemm_rank.h"
 #include "tests/runtime/ranks.h"
 
@@ -184,6 +185,26 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   CHECK(diagnostics.all().front().message ==
         "allgather_gemm: the budget must be at most 33 of the 132 multiprocessors, as 3 runs and "
         "their GEMMs may need room at once; budget = 34");
+}
+
+TEST_CASE("memory of a GEMM stays where the device does not wait for its runs") {
+  for (const bool drains : {true, false}) {
+    const auto left = std::make_shared<std::atomic<int>>(0);
+    const auto open = [&](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {
+      auto device = testing::open_host(rank, diagnostics);
+      if (drains) return device;
+      return std::make_unique<testing::UndrainedDevice>(std::move(device), "a GEMM's workspace",
+                                                        left);
+    };
+    const testing::GemmRuns runs{.config = {.kind = OverlapKind::gemm_reducescatter,
+                                            .m = 4,
+                                            .k = 2,
+                                            .n = {2},
+                                            .backend = "mscclc"}};
+    const auto body = [&](Communicator& communicator) { return GemmRank(communicator).run(runs); };
+    CHECK(run_threads(2, body, {}, open) == "");
+    CHECK(*left == (drains ? 0 : 2));
+  }
 }
 
 }  // namespace

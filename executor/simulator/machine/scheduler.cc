@@ -17,17 +17,16 @@ Scheduler::Scheduler(FiberPool& fibers, uint64_t seed) : fibers_(fibers), dice_(
 }
 
 Scheduler::~Scheduler() {
-  for (Task& task : tasks_) fibers_.give(task.fiber);
+  for (Fiber* fiber : taken_) fibers_.give(fiber);
 }
 
 bool Scheduler::spawn(Fiber::Function entry, void* argument, bool service) {
+  precondition(current_ == nullptr);
   Fiber* fiber = fibers_.take();
   if (fiber == nullptr) return false;
-  Task& task = tasks_.emplace_back();
-  task.fiber = fiber;
-  task.service = service;
+  taken_.push_back(fiber);
   fiber->start(entry, argument);
-  live_.push_back(&task);
+  live_.push_back({.fiber = fiber, .service = service});
   if (shuffles()) std::swap(live_.back(), live_[dice_.below(static_cast<uint32_t>(live_.size()))]);
   running_ += service ? 0 : 1;
   return true;
@@ -38,8 +37,8 @@ uint32_t Scheduler::pick_from(uint32_t start, bool services) {
   const auto n = static_cast<uint32_t>(live_.size());
   const bool apart = style_ == Style::late_services;
   for (uint32_t k = 0, i = start; k < n; ++k, i = i + 1 == n ? 0 : i + 1) {
-    if (apart && live_[i]->service != services) continue;
-    if (runnable(*live_[i])) return i;
+    if (apart && live_[i].service != services) continue;
+    if (live_[i].wait.over()) return i;
   }
   return kNoTask;
 }
@@ -57,9 +56,9 @@ uint32_t Scheduler::pick_highest() {
 uint32_t Scheduler::pick_lingering() const {
   uint32_t found = kNoTask;
   for (uint32_t i = 0; i < live_.size(); ++i) {
-    const Wait& wait = live_[i]->wait;
+    const Wait& wait = live_[i].wait;
     if (wait.test != Wait::Test::last) continue;
-    if (found == kNoTask || wait.value < live_[found]->wait.value) found = i;
+    if (found == kNoTask || wait.value < live_[found].wait.value) found = i;
   }
   return found;
 }
@@ -88,7 +87,7 @@ uint32_t Scheduler::pick_ready() {
 }
 
 void Scheduler::resume(uint32_t index) {
-  Task& task = *live_[index];
+  Task& task = live_[index];
   task.wait = {};
   current_ = &task;
   task.fiber->resume();

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <vector>
 
 #include "executor/cpu/dice.h"
@@ -43,6 +42,7 @@ class Scheduler {
   ~Scheduler();
 
   /// Adds a fiber. `service`: it serves others and never ends (a proxy). False: out of memory.
+  /// REQUIRES: called on no fiber.
   bool spawn(Fiber::Function entry, void* argument, bool service);
   /// Runs until all but services have ended and the services have nothing to do. False: it hangs.
   bool run();
@@ -59,13 +59,13 @@ class Scheduler {
 
  private:
   enum class Style : uint8_t { in_order, uniform, priorities, late_services };
+  /// Small, and by value in `live_`: what looks for one that can move reads many.
   struct Task {
-    Fiber* fiber = nullptr;
     Wait wait = {};
+    Fiber* fiber = nullptr;
     bool service = false;
   };
 
-  bool runnable(const Task& task) const { return task.wait.over(); }
   uint32_t pick();
   uint32_t pick_ready();
   uint32_t pick_lingering() const;
@@ -76,9 +76,9 @@ class Scheduler {
   FiberPool& fibers_;
   Dice dice_;
   Style style_ = Style::in_order;
-  std::deque<Task> tasks_;
-  std::vector<Task*> live_;  ///< in running order
-  Task* current_ = nullptr;
+  std::vector<Fiber*> taken_;  ///< all, to be given back
+  std::vector<Task> live_;     ///< in running order
+  Task* current_ = nullptr;    ///< of `live_`, which does not change while it runs
   uint32_t cursor_ = 0;
   uint32_t running_ = 0;  ///< live tasks that are no services
 };

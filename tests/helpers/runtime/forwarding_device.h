@@ -52,6 +52,7 @@ class ForwardingDevice : public Device {
                                        Diagnostics& diagnostics) override {
     return device_->reach_memory(handle, diagnostics);
   }
+  GemmStreams* gemms() override { return device_->gemms(); }
   bool write(void* to, const void* from, uint64_t bytes, Diagnostics& diagnostics) override {
     return device_->write(to, from, bytes, diagnostics);
   }
