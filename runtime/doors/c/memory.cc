@@ -1,4 +1,6 @@
 // Memory, registrations and streams.
+#include <thread>
+
 #include "runtime/doors/c/errors.h"
 #include "runtime/doors/c/handles.h"
 
@@ -59,7 +61,12 @@ mscclc_result_t mscclc_memory_release(mscclc_memory_t* memory) {
       if (!use) return use.refuse("mscclc_memory_release", kNoMemory);
       if (--memory->owners > 0) return mscclc_result_t{MSCCLC_SUCCESS};
     }
-    return destroy(memory, "mscclc_memory_release", kNoMemory);
+    // Functions that any thread may call may be inside for a moment.
+    std::unique_ptr<mscclc_memory> last;
+    while (Handles<mscclc_memory>::take(memory, last) == Known::yes && last == nullptr) {
+      std::this_thread::yield();
+    }
+    return mscclc_result_t{MSCCLC_SUCCESS};
   });
 }
 

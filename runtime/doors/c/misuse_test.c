@@ -106,6 +106,33 @@ static void *call_beside_another(void *given) {
   return NULL;
 }
 
+/* ---- Memory that its last owner releases while others ask for it ---- */
+
+enum { kAskers = 3 };
+static _Atomic(mscclc_memory_t *) asked;
+static atomic_int answered;
+
+static void *ask(void *unused) {
+  while (!answered) {
+    (void)mscclc_memory_address(asked);
+    (void)mscclc_memory_bytes(asked);
+  }
+  return unused;
+}
+
+static void release_beside_others(void) {
+  pthread_t askers[kAskers];
+  for (int i = 0; i < kAskers; ++i) CHECK(pthread_create(&askers[i], NULL, ask, NULL) == 0);
+  for (int i = 0; i < 3000; ++i) {
+    mscclc_memory_t *made = NULL;
+    OK(mscclc_memory_create(comms[0], 1, &made));
+    asked = made;
+    OK(mscclc_memory_release(made));
+  }
+  answered = 1;
+  for (int i = 0; i < kAskers; ++i) CHECK(pthread_join(askers[i], NULL) == 0);
+}
+
 /* ---- A child of fork(): the thread sanitizer allows it no threads ---- */
 
 #ifndef MSCCLC_TSAN
@@ -188,6 +215,7 @@ int main(void) {
     queued = refused = 0;
     on_ranks(call_beside_another);
   }
+  release_beside_others();
 #ifndef MSCCLC_TSAN
   child_of_fork();
 #endif
