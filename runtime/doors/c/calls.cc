@@ -153,6 +153,7 @@ mscclc_result_t end_group() {
     if (!uses.emplace_back(noted.comm) || noted.collectives.lock() != noted.comm->collectives) {
       return fail(MSCCLC_INVALID_USAGE, "a communicator of the group was destroyed before its end");
     }
+    if (*noted.comm->finalized) return refuse_finalized("mscclc_group_end");
     if (why_no_stream(noted.comm->config.device, noted.stream) != nullptr) {
       return fail(MSCCLC_INVALID_USAGE, "a stream of the group was destroyed before its end");
     }

@@ -289,8 +289,12 @@ static void halves(rank_t *r) {
   OK(mscclc_allreduce(child, &sent, &got, 1, MSCCLC_I32, MSCCLC_SUM, stream));
   OK(mscclc_stream_synchronize(child, stream));
   CHECK(got == 2);
-  OK(mscclc_stream_destroy(child, stream));
+  OK(mscclc_group_start());
+  OK(mscclc_allreduce(child, &sent, &got, 1, MSCCLC_I32, MSCCLC_SUM, stream));
   OK(mscclc_comm_finalize(child));
+  CHECK(mscclc_group_end() == MSCCLC_INVALID_USAGE);
+  CHECK(strcmp(mscclc_last_error(), "mscclc_group_end: the communicator is finalized") == 0);
+  OK(mscclc_stream_destroy(child, stream));
   CHECK(mscclc_comm_finalize(child) == MSCCLC_INVALID_USAGE);
   CHECK(mscclc_barrier(child, r->stream) == MSCCLC_INVALID_USAGE);
   CHECK(mscclc_register(child, &sent, sizeof sent, &number) == MSCCLC_INVALID_USAGE);
@@ -302,8 +306,10 @@ static void halves(rank_t *r) {
 /* The end of a communicator waits for its calls on streams of others, too. */
 static void foreign_stream(rank_t *r) {
   mscclc_comm_t *child = NULL;
+  mscclc_config_t config = host();
   int32_t power = 1, expected = 1;
-  OK(mscclc_comm_split(r->comm, 0, 0, &child, NULL));
+  config.ready_bytes = UINT64_MAX;
+  OK(mscclc_comm_split(r->comm, 0, 0, &child, &config));
   for (int i = 0; i < 15; ++i) {
     OK(mscclc_allreduce(child, &power, &power, 1, MSCCLC_I32, MSCCLC_SUM, r->stream));
     expected *= kRanks;
