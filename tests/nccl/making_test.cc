@@ -121,6 +121,7 @@ TEST_CASE("all devices of a process [case-16]") {
   for (int i = 0; i < 2; ++i) CHECK(ncclCommDestroy(comms[i]) == ncclSuccess);
   CHECK(ncclCommInitAll(comms.data(), 2, twice) == ncclInvalidUsage);
   CHECK(ncclCommInitAll(comms.data(), -1, nullptr) == ncclInvalidArgument);
+  CHECK(ncclCommInitAll(comms.data(), INT_MAX, nullptr) == ncclInvalidArgument);
   CHECK(ncclCommInitAll(nullptr, 1, nullptr) == ncclInvalidArgument);
 }
 
@@ -445,6 +446,24 @@ TEST_CASE("shrink [case-34]") {
   for (const int flags : {2, 77, -1}) {  // with bit 1 among them the communicator was aborted
     CHECK(ncclCommShrink(ranks.comms[0], other, 1, &made, nullptr, flags) == ncclInvalidArgument);
   }
+}
+
+TEST_CASE("abort ends a shrink that waits for a rank, by the child or its parent [case-34]") {
+  const ServedBy served(kFakeNccl, false);
+  const bool by_parent = GENERATE(false, true);
+  Ranks ranks(3);
+  ::setenv("MSCCLC_TIMEOUT", "0", 1);  // forever
+  CallersConfig config(80, 22809);
+  config.at(16) = 0;
+  int excluded[] = {2};
+  ncclComm_t child = nullptr;
+  REQUIRE(ncclCommShrink(ranks.comms[0], excluded, 1, &child, config.get(), 0) == ncclInProgress);
+  if (by_parent) {
+    CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
+    CHECK(await(child) == ncclInvalidUsage);
+  }
+  CHECK(ncclCommAbort(child) == ncclSuccess);
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
 }
 
 TEST_CASE("ranks that were left out of one shrink are in the next [case-34]") {

@@ -70,6 +70,7 @@ struct Comm {
   SumOrder order_of_sums = kDefaultOrder;  ///< MSCCLC_ORDER
   bool blocking = true;                    ///< callers wait for what takes long
   Config config;
+  std::weak_ptr<const Comm> parent;  ///< that it is split, shrunk or grown from
   JobFacts facts;
   std::string why_no_real;  ///< why calls cannot fall back
   std::string why_real;     ///< facts.wants_real: whose variable says so; else empty

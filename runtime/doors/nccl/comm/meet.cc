@@ -86,10 +86,11 @@ std::optional<HostAndPort> read_place(std::string_view text, Diagnostics& diagno
   return std::nullopt;
 }
 
-/// Whether the communicator is aborted while its ranks meet.
+/// Whether the communicator, or what it is a child of, is aborted while its ranks meet.
 std::function<bool(Diagnostics&)> once_aborted(const Comm& made) {
-  return [&made](Diagnostics& why) {
-    if (made.stage != Stage::aborted) return false;
+  return [&made, parent = made.parent.lock()](Diagnostics& why) {
+    const bool by_parent = parent != nullptr && parent->stage == Stage::aborted;
+    if (made.stage != Stage::aborted && !by_parent) return false;
     why.error("aborted", {}, "the communicator was aborted while it was made");
     return true;
   };
@@ -255,11 +256,11 @@ std::optional<ncclUniqueId> share_id(Bootstrap& parent, const ncclUniqueId* own,
 }
 
 std::unique_ptr<Bootstrap> meet_again(const Comm& parent, const Family& family, uint32_t number,
-                                      Diagnostics& diagnostics) {
+                                      const Comm& child, Diagnostics& diagnostics) {
   std::string name = fmt::format("child {}:", number);
   for (const uint32_t rank : family.ranks) name += fmt::format(" {}", rank);
   return meet_by_name(parent, name, family.rank, static_cast<uint32_t>(family.ranks.size()),
-                      nullptr, diagnostics);
+                      once_aborted(child), diagnostics);
 }
 
 std::unique_ptr<Bootstrap> meet_for_messages(const Comm& parent, uint32_t from, uint32_t to,

@@ -19,8 +19,8 @@ namespace mscclc::nccl {
 /// reported (bad-unique-id, also of what NCCL_COMM_ID was).
 [[nodiscard]] bool check_id(const ncclUniqueId& id, Diagnostics& diagnostics);
 
-/// Collective, of the ranks of `made`, with the same id. It ends when `made` is aborted. nullptr:
-/// reported.
+/// Collective, of the ranks of `made`, with the same id. It ends when `made` or its parent is
+/// aborted. nullptr: reported.
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, const Comm& made,
                                                     Diagnostics& diagnostics);
 
@@ -41,10 +41,12 @@ struct Family {
                                                       const Comm& child, Diagnostics& diagnostics);
 
 /// Collective only over the family, whatever has become of the other ranks and of the parent's
-/// bootstrap. `number`: of such meetings of the family, the same on all. Errors: those of
-/// make_bootstrap(); and where the parent's ranks are on several machines.
+/// bootstrap. `number`: of such meetings of the family, the same on all. It ends when `child` or
+/// the parent is aborted. Errors: those of make_bootstrap(); and where the parent's ranks are on
+/// several machines.
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_again(const Comm& parent, const Family& family,
-                                                    uint32_t number, Diagnostics& diagnostics);
+                                                    uint32_t number, const Comm& child,
+                                                    Diagnostics& diagnostics);
 
 /// Collective only over two ranks of the parent, for messages from one to the other: they are ranks
 /// 0 and 1. It ends when the parent fails or is aborted. Errors: those of meet_again(), and why the

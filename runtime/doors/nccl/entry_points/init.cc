@@ -98,6 +98,9 @@ ncclResult_t init_rank(const char* function, ncclComm_t* comm, int ranks, const 
       [id, &its](Diagnostics& diagnostics) { return meet_by_id(id, its, diagnostics); }, comm);
 }
 
+/// No process has more: such a number is a mistake.
+constexpr int kMaxDevices = 4096;
+
 /// The devices of ncclCommInitAll(). Empty: reported.
 std::vector<int> devices_of(int count, const int* list) {
   if (runs_on_host()) return std::vector<int>(static_cast<size_t>(count), 0);
@@ -132,6 +135,7 @@ ncclResult_t begin_child(Descent descent, const Config& config, ncclComm_t* made
   CommPointer child = new_comm(0, 0, descent.parent->ordinal, config, made);
   if (child == nullptr) return fail(ncclSystemError, "there are no handles left");
   child->blocking = descent.parent->blocking && child->blocking;
+  child->parent = descent.parent;
   const bool blocking = child->blocking;
   if (!has_child) forget(made);
   ncclComm_t* const handle = has_child ? made : nullptr;
@@ -180,9 +184,9 @@ Family survivors(const Comm& comm, const int* excluded, int count) {
   return family;
 }
 
-std::unique_ptr<Bootstrap> meet_once_more(Comm& parent, const Family& family,
+std::unique_ptr<Bootstrap> meet_once_more(Comm& parent, const Family& family, const Comm& child,
                                           Diagnostics& diagnostics) {
-  return meet_again(parent, family, ++parent.meetings[family.ranks], diagnostics);
+  return meet_again(parent, family, ++parent.meetings[family.ranks], child, diagnostics);
 }
 
 /// A communicator that can have children: also one that is revoked. nullptr: `result`.
@@ -228,7 +232,9 @@ ncclResult_t CommInitRankScalable(ncclComm_t* comm, int ranks, int rank, int ids
 
 ncclResult_t CommInitAll(ncclComm_t* comms, int count, const int* list) {
   const NvtxRange range = range_of("ncclCommInitAll");
-  if (comms == nullptr || count < 0) return invalid("ncclCommInitAll: comms is NULL, or ndev < 0");
+  if (comms == nullptr || count < 0 || count > kMaxDevices) {
+    return invalid(fmt::format("ncclCommInitAll: comms is NULL, or ndev is {}", count));
+  }
   if (count == 0) return ncclSuccess;
   const std::vector<int> devices = devices_of(count, list);
   if (devices.empty()) return ncclInvalidArgument;
@@ -276,7 +282,7 @@ ncclResult_t CommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
     std::unique_ptr<Bootstrap> again;
     Bootstrap* all = &old.communicator->bootstrap();
     if (old.stage == Stage::revoked) {
-      again = meet_once_more(old, everyone(old), diagnostics);
+      again = meet_once_more(old, everyone(old), child, diagnostics);
       all = again.get();
     }
     Family family;
@@ -317,7 +323,7 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
   const Family family = survivors(*parent, excluded, count);
   const auto meet = [family](Comm& old, Comm& child, Diagnostics& diagnostics) {
     take_place(child, family);
-    return meet_once_more(old, family, diagnostics);
+    return meet_once_more(old, family, child, diagnostics);
   };
   return begin_child({parent, meet}, *settings, made, true);
 }
