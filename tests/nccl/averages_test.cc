@@ -131,9 +131,10 @@ TEST_CASE("averages with buffers that are wrong") {
   };
   const auto own = [](float* at) { return at; };
   CHECK(result([](float*) -> const float* { return nullptr; }, own) == ncclInvalidArgument);
-  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("gives nullptr"));
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("an input, but gives nullptr"));
   CHECK(result([](float* at) -> const float* { return at; },
                [](float*) -> float* { return nullptr; }) == ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("an output, but gives nullptr"));
   CHECK(result([](float* at) -> const float* { return at; }, [](float* at) { return at + 3; }) ==
         ncclInvalidArgument);
   CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("overlap"));

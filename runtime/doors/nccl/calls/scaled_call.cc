@@ -47,16 +47,18 @@ class ScaledCall final : public ServedCall {
 
 /// What plans would refuse of the call's own buffers, which they do not see.
 bool check_buffers(const CollectiveCall& call, uint64_t bytes, Diagnostics& diagnostics) {
-  if (call.input == nullptr && bytes > 0) {
-    diagnostics.error(
-        "bad-call", {},
-        fmt::format("{}: the rank needs an input, but gives nullptr", info(call.kind).name));
+  const bool in_output = info(call.kind).keeps_form();
+  const bool no_output = in_output && call.output == nullptr;
+  if (bytes > 0 && (call.input == nullptr || no_output)) {
+    diagnostics.error("bad-call", {},
+                      fmt::format("{}: the rank needs an {}, but gives nullptr",
+                                  info(call.kind).name, no_output ? "output" : "input"));
     return false;
   }
   const auto from = reinterpret_cast<uintptr_t>(call.input),
              to = reinterpret_cast<uintptr_t>(call.output);
   const bool apart = from == to || from + bytes <= to || to + bytes <= from;
-  if (!info(call.kind).keeps_form() || apart) return true;
+  if (!in_output || apart) return true;
   diagnostics.error("overlap", {},
                     "input and output overlap, but not as they do in place for this collective");
   return false;
