@@ -16,7 +16,7 @@ namespace {
 /// Of thread blocks, where very many share a GPU: with fewer there may be no plan.
 constexpr uint64_t kLeastShare = 4;
 /// Bytes of a call, beyond which no memory goes: sizes that double stay numbers.
-constexpr uint64_t kMostReady = uint64_t{1} << 48;
+constexpr uint64_t kMaxReady = uint64_t{1} << 48;
 
 /// CollectivesOptions::most_blocks and beside. 0: any number.
 uint32_t most_blocks_of(const CollectivesOptions& options, uint32_t multiprocessors) {
@@ -43,7 +43,7 @@ Collectives::State::~State() {
 // Sizes double: no plan that the table gives for a stretch of them is missed for long.
 bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
   if (communicator_.size() == 1) return true;
-  most = std::min(most, kMostReady);
+  most = std::min(most, kMaxReady);
   for (uint64_t bytes = sizeof(float); bytes <= most; bytes *= 2) {
     const PlannedCall call{{.kind = CollectiveKind::allreduce, .count = bytes / sizeof(float)},
                            CallPlace::either};
