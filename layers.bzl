@@ -1196,10 +1196,19 @@ def cc_test(name, **kwargs):
 # What is written for people: code, and what builds and tests it.
 _TEXTS = ["bazel", "bzl", "c", "cc", "cmake", "cu", "cuh", "def", "h", "in", "md", "mk", "py", "sh"]
 
+def folder_files():
+    """All files of this package, for a test that looks for those that documents name."""
+    native.filegroup(
+        name = "all_files",
+        srcs = native.glob(["**"]),
+        visibility = ["//tests/structure:__pkg__"],
+    )
+
 def folder_sources(tests_apart = []):
     """The sources of this package, and all its texts, for tests of the structure. Every row of the
     table has them. Its tests share objects, except those of the files tests_apart (joined.bzl)."""
     joined_tests(tests_apart)
+    folder_files()
     native.filegroup(
         name = "sources",
         srcs = native.glob([

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kPageHead = R"(# Ops
 
-<!-- Made from the tables ir/*.def by: mscclc ops --format=markdown > docs/ops.md -->
+<!-- Made from the tables ir/ops/*.def by: mscclc ops --format=markdown > docs/ops.md -->
 
 What each op takes and does. [language.md](language.md) says how programs write them.
 

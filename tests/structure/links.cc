@@ -62,6 +62,43 @@ std::string wrong_with(const std::string& target, const std::string& from,
   return std::ranges::count(names, target.substr(hash + 1)) > 0 ? "" : "no such heading";
 }
 
+/// A word in code of a line of text, and where it stands.
+struct CodeWord {
+  std::string text, place;
+};
+
+std::vector<CodeWord> code_words(const std::map<std::string, std::string>& pages) {
+  static const std::regex code("`([^`]+)`");
+  std::vector<CodeWord> words;
+  for (const auto& [path, page] : pages) {
+    const std::vector<std::string> lines = text_lines(page);
+    for (size_t at = 0; at < lines.size(); ++at) {
+      for (std::sregex_iterator it(lines[at].begin(), lines[at].end(), code), end; it != end;
+           ++it) {
+        words.push_back({(*it)[1], path + ":" + std::to_string(at + 1) + ": "});
+      }
+    }
+  }
+  return words;
+}
+
+/// Does some name of the set begin so?
+bool any_begins(const std::set<std::string>& names, const std::string& begin) {
+  const auto first = names.lower_bound(begin);
+  return first != names.end() && first->starts_with(begin);
+}
+
+bool has_word(const std::string& text, const std::string& word) {
+  const auto in_word = [&text](size_t at) {
+    return at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  };
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    if ((at == 0 || !in_word(at - 1)) && !in_word(at + word.size())) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<std::string> heading_names(const std::string& page) {
@@ -91,6 +128,43 @@ std::vector<std::string> broken_links(const std::map<std::string, std::string>& 
     }
   }
   return broken;
+}
+
+std::vector<std::string> missing_files(const std::map<std::string, std::string>& pages,
+                                       const std::set<std::string>& files) {
+  static const std::regex path(R"((\w+/)[\w./-]*)"), source(R"(\w+\.(bzl|cc|cu|cuh|def|h))");
+  std::set<std::string> names;
+  for (const std::string& file : files) names.insert(std::filesystem::path(file).filename());
+  std::vector<std::string> missing;
+  for (const auto& [text, place] : code_words(pages)) {
+    std::smatch parts;
+    bool there = true;
+    if (std::regex_match(text, source)) {
+      there = names.contains(text) || text.starts_with("x.") || text.starts_with("x_");
+    } else if (std::regex_match(text, parts, path) && any_begins(files, parts[1])) {
+      const std::string name = text.ends_with('/') ? text.substr(0, text.size() - 1) : text;
+      there =
+          files.contains(name) || any_begins(files, name + "/") || any_begins(files, name + ".");
+    }
+    if (!there) missing.push_back(place + text + ": no such file");
+  }
+  return missing;
+}
+
+std::vector<std::string> missing_members(const std::map<std::string, std::string>& pages,
+                                         const std::map<std::string, std::string>& sources) {
+  static const std::regex member(R"(\b([A-Za-z]\w*)::([a-z]\w*))");
+  std::vector<std::string> missing;
+  for (const auto& [text, place] : code_words(pages)) {
+    for (std::sregex_iterator it(text.begin(), text.end(), member), end; it != end; ++it) {
+      const std::string type = (*it)[1], name = (*it)[2];
+      const bool there = std::ranges::any_of(sources, [&](const auto& one) {
+        return has_word(one.second, name) && has_word(one.second, type);
+      });
+      if (!there) missing.push_back(place + type + "::" + name + ": no such member");
+    }
+  }
+  return missing;
 }
 
 }  // namespace mscclc::structure

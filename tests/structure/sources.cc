@@ -35,4 +35,13 @@ std::map<std::string, std::string> texts() {
 
 std::map<std::string, std::string> pages() { return texts_of({".md"}); }
 
+std::set<std::string> files() {
+  namespace fs = std::filesystem;
+  std::set<std::string> paths;
+  for (const auto& entry : fs::recursive_directory_iterator(".")) {
+    if (fs::is_regular_file(entry.path())) paths.insert(entry.path().lexically_relative("."));
+  }
+  return paths;
+}
+
 }  // namespace mscclc::structure

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 namespace mscclc::structure {
@@ -15,5 +16,8 @@ std::map<std::string, std::string> texts();
 
 /// The same of all documents (Markdown).
 std::map<std::string, std::string> pages();
+
+/// The paths of all files, whatever they are.
+std::set<std::string> files();
 
 }  // namespace mscclc::structure
