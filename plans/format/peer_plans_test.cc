@@ -20,11 +20,11 @@ using Json = nlohmann::json;
 // Plans that are refused, with the message.
 const std::map<std::string, std::string> kRefused = {
     {"repo_ef_allreduce_pipeline",
-     "gpus[0].output_chunks: error: is 0; the peer's executor divides by it"},
-    {"ut_get_fuse_r2", "gpus[0].output_chunks: error: is 0; the peer's executor divides by it"},
+     "gpus[0].output_chunks: error: is 0; MSCCL++'s executor divides by it"},
+    {"ut_get_fuse_r2", "gpus[0].output_chunks: error: is 0; MSCCL++'s executor divides by it"},
 };
 
-// Plans in which ops get their long names, because the peer's executor does not always run them
+// Plans in which ops get their long names, because MSCCL++'s executor does not always run them
 // rightly: which ops, and why.
 const std::map<std::string, std::map<std::string, std::string>> kLongNames = {
     // port_packets: sends from a wrong place once a second plan is loaded
@@ -174,7 +174,7 @@ TEST_CASE("peer plans are written again with the same meaning") {
   }
 }
 
-TEST_CASE("the target of the peer's executor refuses exactly the plans with long names") {
+TEST_CASE("the target of MSCCL++'s executor refuses exactly the plans with long names") {
   for (const auto& [name, text] : peer_plans()) {
     if (kRefused.count(name) > 0) continue;
     INFO(name);
@@ -187,7 +187,7 @@ TEST_CASE("the target of the peer's executor refuses exactly the plans with long
   }
 }
 
-TEST_CASE("an op with more operands than the peer's executor has room for") {
+TEST_CASE("an op with more operands than MSCCL++'s executor has room for") {
   const auto plans = peer_plans();
   Diagnostics diagnostics;
   const auto program = read_plan(plans.at("ar_2pa_allpairs_r4"), "plan.json", diagnostics);

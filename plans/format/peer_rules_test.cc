@@ -1,4 +1,4 @@
-// Every reason for a long name: a program that has it, which the target of the peer's executor
+// Every reason for a long name: a program that has it, which the target of MSCCL++'s executor
 // refuses, and which is otherwise written with the long name and read back.
 #include "plans/format/wire/peer_rules.h"
 
@@ -307,7 +307,7 @@ const std::multimap<std::string, RuleCase> kCases = {
       }}},
 };
 
-/// True if the target of the peer's executor refuses the program for this reason, among others.
+/// True if the target of MSCCL++'s executor refuses the program for this reason, among others.
 bool refused_for(const Program& program, const std::string& fault) {
   Diagnostics diagnostics;
   if (write_plan(program, *find_target("mscclpp", diagnostics), diagnostics)) return false;
@@ -334,7 +334,7 @@ void check(const std::string& fault, const RuleCase& c) {
 
 }  // namespace
 
-TEST_CASE("each fault of the peer's executor gives a long name") {
+TEST_CASE("each fault of MSCCL++'s executor gives a long name") {
   for (const auto& [fault, c] : kCases) check(fault, c);
 }
 
@@ -346,7 +346,7 @@ TEST_CASE("all faults are tried") {
   }
 }
 
-TEST_CASE("what the peer's executor runs rightly has its wire name") {
+TEST_CASE("what MSCCL++'s executor runs rightly has its wire name") {
   TestProgram t = base();
   t.program.launch.threads = 64;
   add(t, OpKind::get, {local(kStage, 0)}, {far(kMem, kStage, 0)});
@@ -394,7 +394,7 @@ TEST_CASE("the message says what would happen, and where") {
   Diagnostics diagnostics;
   CHECK_FALSE(write_plan(t.program, *find_target("mscclpp", diagnostics), diagnostics));
   CHECK(render_text(diagnostics, Sources()) ==
-        "a.mscl:3:5: error: target 'mscclpp' cannot run 'flush' here: the peer's executor does "
+        "a.mscl:3:5: error: target 'mscclpp' cannot run 'flush' here: MSCCL++'s executor does "
         "nothing for a flush; use put_with_signal_and_flush\n"
         "a.mscl:3:5: note: when r = 0\n"
         "a.mscl:3:5: note: in 'flush net' (rank 0, tb 0)\n");

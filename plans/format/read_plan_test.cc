@@ -1,5 +1,5 @@
 // What the reader refuses, each with the whole message: damage done to a plan of ours and to one of
-// the peer's.
+// MSCCL++'s.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -223,7 +223,7 @@ const std::vector<Case> kMoves = {
 
 const std::vector<Case> kPeerOnly = {
     {{{"/gpus/0/output_chunks", "0"}},
-     "gpus[0].output_chunks: is 0; the peer's executor divides by it"},
+     "gpus[0].output_chunks: is 0; MSCCL++'s executor divides by it"},
     {{{BLOCK "0/ops/1/name", "\"reduce_packets\""}},
      IN_BLOCK "[0].ops[1].name: unknown op 'reduce_packets'"},
     {{{"/protocol", "\"Simple\""}},
@@ -234,7 +234,7 @@ const std::vector<Case> kPeerOnly = {
               "data"},
     {{{"/use_double_scratch_buffer", "true"}},
      IN_BLOCK "[1].ops[1].ops[1].src_buff[0]: plain remote scratch in a plan with double scratch: "
-              "the peer's executor would always use the first half"},
+              "MSCCL++'s executor would always use the first half"},
     {{{BLOCK "0/ops/1/src_buff/1/index", "0"},
       {"/gpus/1/threadblocks/0/ops/0/dst_buff/0/index", "0"},
       {BLOCK "1/ops/1/ops/1/src_buff/0/index", "2"},

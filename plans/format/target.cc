@@ -77,7 +77,7 @@ std::optional<Target> read_target(std::string_view text, const std::string& file
 }  // namespace
 
 OpLimits Target::op_limits() const {
-  // What single ops may be at the peer's executor: reasons of plans/FORMAT.md, §4.
+  // What single ops may be at MSCCL++'s executor: reasons of plans/FORMAT.md, §4.
   uint64_t absent = 0;
   for (const OpInfo& op : op_table()) {
     if (peer_wire_only && op.wire.empty()) absent |= uint64_t{1} << static_cast<uint32_t>(op.kind);

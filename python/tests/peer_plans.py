@@ -1,4 +1,4 @@
-"""The peer's plans, and the program of ours and its arguments that must give each."""
+"""MSCCL++'s plans, and the program of ours and its arguments that must give each."""
 
 PEER_PLANS = {
     "ar_2pa_allpairs_r2": ("allreduce_reads", "--ranks 2"),

@@ -1,4 +1,4 @@
-"""Programs of MSCCL++'s language: their plans against the peer's, and what is wrong with others."""
+"""Programs of MSCCL++'s language: their plans against MSCCL++'s, and what is wrong with others."""
 
 import contextlib
 import glob
@@ -49,7 +49,7 @@ def normal(value):
 
 
 def traced(name):
-    """The program for a plan of the peer's, what it printed, and that plan."""
+    """The program for a plan of MSCCL++'s, what it printed, and that plan."""
     program, arguments = PEER_PLANS[name]
     golden = json.loads(read(os.path.join(PLANS, name + ".json")))
     path = os.path.join(DATA, "mscclpp", program + ".py")

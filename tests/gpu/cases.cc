@@ -165,7 +165,7 @@ Result<Case> library_case(std::string_view name, const Defines& defines) {
 std::unique_ptr<LoadedCase> LoadedCase::load(Communicator& communicator, const Case& of,
                                              const LoadOptions& options, Diagnostics& diagnostics) {
   std::unique_ptr<LoadedCase> loaded(new LoadedCase(communicator, of, options));
-  // Results are what is looked at here; the prover refuses some of the peer's plans.
+  // Results are what is looked at here; the prover refuses some of MSCCL++'s plans.
   LoadOptions unproved = options;
   unproved.proof = ProofPolicy::skip;
   unproved.compiled_kernels = false;  // the kernels part has these

@@ -34,7 +34,7 @@ struct Case {
 
 /// All of the library and of the peer for this number of ranks, and programs whose operands
 /// coincide, that the filter lets through.
-/// `refused`: names of the peer's plans that are left out, as the prover refuses them.
+/// `refused`: names of MSCCL++'s plans that are left out, as the prover refuses them.
 std::vector<Case> all_cases(const StageOptions& options, std::vector<std::string>& refused);
 std::vector<Case> library_cases(const StageOptions& options);
 /// Tries each case, `run` on all ranks (run_series()), and says which goes wrong.

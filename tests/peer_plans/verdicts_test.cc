@@ -1,4 +1,4 @@
-// What the prover says of the peer's plans, and that each refusal is deserved: a schedule on the
+// What the prover says of MSCCL++'s plans, and that each refusal is deserved: a schedule on the
 // simulator shows it. docs/design/verification.md gives the reasons.
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -44,7 +44,7 @@ std::vector<Suspect> suspects_of(const std::vector<Unordered>& unordered) {
 
 }  // namespace
 
-TEST_CASE("the peer's plans are refused for reasons that a witness demonstrates") {
+TEST_CASE("MSCCL++'s plans are refused for reasons that a witness demonstrates") {
   std::set<std::string> refused;
   for (const auto& [name, program] : peer_plans()) {
     INFO(name);

@@ -1,4 +1,4 @@
-// Rewrites by which the peer's compiler breaks right programs, each with a program that it breaks:
+// Rewrites by which MSCCL++'s compiler breaks right programs, each with a program that it breaks:
 // here it keeps its meaning. Checked is what the passes make of rank 0, and on the simulator
 // that the program gives what it promises, in place and not, under several schedules.
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// The peer's plans beside ours: which library program is the port of which plan, and what both
+// MSCCL++'s plans beside ours: which library program is the port of which plan, and what both
 // cost. docs/design/passes.md shows the table; a test holds it to what is measured here.
 #pragma once
 
@@ -21,7 +21,7 @@ struct PeerPort {
 /// The names and values in `defines`.
 std::vector<std::pair<std::string, std::string>> split_defines(const PeerPort& port);
 
-/// All of the peer's plans, in the order of the table.
+/// All of MSCCL++'s plans, in the order of the table.
 const std::vector<PeerPort>& peer_ports();
 
 /// What a plan asks of a rank's thread blocks; the largest of all blocks, or ranks.

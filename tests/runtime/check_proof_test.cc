@@ -125,7 +125,7 @@ TEST_CASE("a plan that was read keeps its digest, and no other plan gets it") {
   CHECK(plan_digest(copy, diagnostics) == written);
 }
 
-// Nothing but the program of a plan of the peer's says what it is.
+// Nothing but the program of a plan of MSCCL++'s says what it is.
 TEST_CASE("a plan without our extra key is named as it would be written") {
   Diagnostics diagnostics;
   const std::string text =
@@ -192,7 +192,7 @@ TEST_CASE("every claim that is not proved is false") {
   claimed.proof = less;
   claimed.proof.sums = "x0 + x1";
   CHECK(refused(claimed, less) == "adding up 'x0 + x1', but otherwise");
-  // Under the peer's executor the host counts calls: with packets a graph may not be replayed.
+  // Under MSCCL++'s executor the host counts calls: with packets a graph may not be replayed.
   const Program packets = program_of("allreduce_1shot");
   claimed.target = "mscclpp";
   claimed.graph_replay = true;

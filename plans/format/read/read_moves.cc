@@ -181,7 +181,7 @@ bool BlockReader::assign_channels(const Members& m, NodeId node, const OpInfo& r
 bool BlockReader::assign_data_channel(NodeId node, uint32_t peer, Operand& o) {
   o.channel = data_channels_.take(peer);
   if (o.channel != kNone) return true;
-  // None in the block's table, which the peer's executor does not mind: any of the rank.
+  // None in the block's table, which MSCCL++'s executor does not mind: any of the rank.
   const auto found = std::ranges::find(wire_.peers[0], peer);
   if (found == wire_.peers[0].end()) {
     return json_.fail(node, fmt::format("there is no memory channel to rank {}", peer));

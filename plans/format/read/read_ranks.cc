@@ -40,7 +40,7 @@ class RankReader {
       if (!json_.number(m[kKeys[t]], wire_.chunks[t])) return false;
       if (t == 2) break;
       if (wire_.chunks[t] == 0 && !state_.ours) {
-        return json_.fail(m[kKeys[t]], "zero-chunks", "is 0; the peer's executor divides by it");
+        return json_.fail(m[kKeys[t]], "zero-chunks", "is 0; MSCCL++'s executor divides by it");
       }
       Buffer buffer;
       buffer.name = state_.program.intern(kNames[t]);

@@ -115,7 +115,7 @@ bool check_use(const ReadState& state, const ScratchUse& use) {
   }
   if (use.plain_remote && state.double_scratch) {
     return state.fail(use.node,
-                      "plain remote scratch in a plan with double scratch: the peer's executor "
+                      "plain remote scratch in a plan with double scratch: MSCCL++'s executor "
                       "would always use the first half");
   }
   return true;

@@ -13,7 +13,7 @@ uint64_t multiply(uint64_t a, uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kUnbounded : product;
 }
 
-/// Chunks of the buffer whose bytes the peer's executor compares with the bounds.
+/// Chunks of the buffer whose bytes MSCCL++'s executor compares with the bounds.
 uint32_t judged_chunks(const Program& program, const Rank& rank) {
   const bool output = program.contract.kind == CollectiveKind::allgather;
   return rank.buffers[output ? kOutput : kInput].chunks;

@@ -1,4 +1,4 @@
-// The message sizes that a plan makes the peer's executor accept. That executor keeps offsets in
+// The message sizes that a plan makes MSCCL++'s executor accept. That executor keeps offsets in
 // 32 bits, counts rounds of a pipeline in 16 and gives shared scratch a fixed size, and checks none
 // of it: so the bounds in the plan also keep it away from where it would go wrong.
 #pragma once

@@ -52,7 +52,7 @@ constexpr uint8_t kCallerBits = bit_of(WireType::input) | bit_of(WireType::outpu
 
 bool is_single(uint8_t bits) { return (bits & (bits - 1)) == 0; }
 
-/// True if a rank reaches more buffers through ports than the peer's proxy can number.
+/// True if a rank reaches more buffers through ports than MSCCL++'s proxy can number.
 bool exceeds_ports(const Program& program, const WireLayout& layout, uint32_t rank) {
   std::vector<uint64_t> ports;  // peers of port channels; then (peer, type) of what ops reach
   for (const Channel& c : program.ranks[rank].channels) {

@@ -1,4 +1,4 @@
-// Judges which ops the peer's executor runs rightly in a plan. Those have its wire names; all
+// Judges which ops MSCCL++'s executor runs rightly in a plan. Those have its wire names; all
 // others are written with long names, which its loader refuses, so that no plan of ours ever runs
 // wrongly there without a word. The reasons are in peer_rules.def, and FORMAT.md explains them.
 #pragma once
@@ -25,7 +25,7 @@ inline constexpr size_t kPeerFaults = 1 +
 std::string_view name(PeerFault fault);
 std::string_view text(PeerFault fault);
 
-/// The name of an op in plans where the peer's executor must not run it: its own name, which that
+/// The name of an op in plans where MSCCL++'s executor must not run it: its own name, which that
 /// executor does not know, or `mscclc_` and its name where it would.
 std::string_view long_name(OpKind kind, bool relaxed);
 /// Finds the op of a long name; `relaxed` says which form.
@@ -54,7 +54,7 @@ struct OpFacts {
 class PeerRules {
  public:
   PeerRules(const Program& program, const WireLayout& layout);
-  /// Why the peer's executor would not run `op` of `rank` rightly, or none.
+  /// Why MSCCL++'s executor would not run `op` of `rank` rightly, or none.
   PeerFault judge(uint32_t rank, const Op& op, const OpFacts& facts) const {
     const PeerFault fault = judge_kind(op, facts);
     return fault != PeerFault::none ? fault : judge_limits(rank, op, facts);
@@ -62,7 +62,7 @@ class PeerRules {
   /// What is wrong with a scratch buffer: copies, units, packet_format, none.
   PeerFault judge_buffer(const WireBuffer& buffer) const;
 
-  /// What the peer's proxy can number per rank: 512 buffers, of which it needs four itself.
+  /// What MSCCL++'s proxy can number per rank: 512 buffers, of which it needs four itself.
   static constexpr uint32_t kMaxPorts = 1024, kMaxPortBuffers = 508;
 
  private:

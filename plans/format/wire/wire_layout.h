@@ -1,10 +1,10 @@
 // Where things of the IR stand in a plan: scratch buffers in the one scratch space of a rank, and
-// channels in the order in which the peer's executor joins them. Computed once per program, from
+// channels in the order in which MSCCL++'s executor joins them. Computed once per program, from
 // the IR alone, so that reader and writer agree on it.
 //
 //   scratch   plain buffers in their order, then packet buffers: a packet chunk takes the bytes of
 //             two, so the byte ranges of the two kinds never meet
-//   halves    where the peer's executor cuts doubled scratch in two goes by the rank's own chunks,
+//   halves    where MSCCL++'s executor cuts doubled scratch in two goes by the rank's own chunks,
 //             and it looks for a peer's half where its own is: so doubled scratch has as many
 //             chunks on all ranks, and so many that each half begins at a multiple of 16 bytes.
 //             Chunks that are there for this alone hold nothing. (Shared scratch has a fixed size.)

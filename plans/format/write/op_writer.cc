@@ -161,7 +161,7 @@ void OpWriter::write_move(const Op& op) {
 }
 
 /// Fills refs_ and ids_ and gathers what the rules ask for. Sources come first in the tables, as
-/// in the peer's own plans.
+/// in MSCCL++'s own plans.
 void OpWriter::resolve(const Op& op, OpFacts& facts) {
   refs_.resize(size_t{op.dsts} + op.srcs);
   ids_.clear();
@@ -266,7 +266,7 @@ void OpWriter::note_round_before(std::span<const Op> ops) {
   }
 }
 
-/// The peer's executor does what stands at position k of a port op with thread k, and only a sync
+/// MSCCL++'s executor does what stands at position k of a port op with thread k, and only a sync
 /// orders its threads. Notes which thread puts; true if the op signals what another one has put.
 bool OpWriter::note_port_threads(const Op& op) {
   const OpInfo& row = info(op.kind);

@@ -1,4 +1,4 @@
-// What the peer's keys cannot say about the ops of a rank, gathered while they are written: lists
+// What MSCCL++'s keys cannot say about the ops of a rank, gathered while they are written: lists
 // of what is not as a reader would take it to be. An op is known by its position among the rank's
 // ops, pipeline bodies included, pipelines themselves not.
 #pragma once

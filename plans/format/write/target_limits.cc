@@ -187,8 +187,8 @@ void TargetLimits::check_name(uint32_t rank, const Op& op, PeerFault fault) {
   if (!target_.peer_wire_only) return;
   if (!reported_.insert(std::string(name(fault))).second) return;
   report_.error("peer-" + std::string(name(fault)), rank, op,
-                fmt::format("target '{}' cannot run '{}' here: the peer's executor {}",
-                            target_.name, info(op.kind).name, text(fault)));
+                fmt::format("target '{}' cannot run '{}' here: MSCCL++'s executor {}", target_.name,
+                            info(op.kind).name, text(fault)));
 }
 
 void TargetLimits::too_many(uint32_t rank, const Op& op, std::string what, uint64_t count,
