@@ -497,6 +497,27 @@ ncclResult_t grow(Ranks& ranks, const ncclUniqueId& id,
   return ncclGroupEnd();
 }
 
+TEST_CASE("growing ends when the communicator fails [case-36]") {
+  const ServedBy served(nullptr, true);
+  Ranks ranks(2);
+  ::setenv("MSCCLC_TIMEOUT", "0", 1);  // forever
+  CallersConfig config(80, 22809);
+  config.at(16) = 0;
+  ncclUniqueId id;
+  REQUIRE(ncclCommGetUniqueId(ranks.comms[1], &id) == ncclSuccess);
+  std::vector<ncclComm_t> grown(2);
+  for (int r = 0; r < 2; ++r) {
+    REQUIRE(ncclCommGrow(ranks.comms[r], 3, &id, -1, &grown[r], config.get()) == ncclInProgress);
+  }
+  while (mscclc::testing::threads_named("mscclc-boot") < 4) std::this_thread::yield();
+  CHECK(ncclCommRevoke(ranks.comms[1], 0) == ncclSuccess);
+  for (ncclComm_t comm : grown) {
+    CHECK(await(comm) == ncclRemoteError);
+    CHECK(ncclCommAbort(comm) == ncclSuccess);
+  }
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
+}
+
 TEST_CASE("a communicator grows by a rank [case-36]") {
   const bool plans = GENERATE(false, true);
   const ServedBy served(plans ? nullptr : kFakeNccl, plans);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -504,20 +505,45 @@ static void rank_of_a_process(uint32_t rank, const int pipe_fds[2]) {
   work(comm);
 }
 
-static void processes(void) {
+static void processes(uint32_t ranks, void (*run)(uint32_t, const int *)) {
   int pipe_fds[2], status = 0;
   CHECK(pipe(pipe_fds) == 0);
-  for (uint32_t rank = 0; rank < kRanks; ++rank) {
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child > 0) continue;
-    rank_of_a_process(rank, pipe_fds);
+    run(rank, pipe_fds);
     exit(0);
   }
-  for (int i = 0; i < kRanks; ++i) {
+  for (uint32_t i = 0; i < ranks; ++i) {
     CHECK(wait(&status) > 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
+}
+
+/* Rank 1 dies while a child is made: it has no descriptors to reach the others with. */
+static void split_of_who_dies(uint32_t rank, const int pipe_fds[2]) {
+  mscclc_unique_id_t made;
+  mscclc_comm_t *comm = NULL, *child = NULL;
+  const mscclc_config_t config = host();
+  if (rank == 0) {
+    OK(mscclc_unique_id(&made));
+    CHECK(write(pipe_fds[1], &made, sizeof made) == sizeof made);
+  } else {
+    CHECK(read(pipe_fds[0], &made, sizeof made) == sizeof made);
+  }
+  OK(mscclc_comm_create(&comm, 2, &made, rank, &config));
+  if (rank == 1) {
+    struct rlimit limit;
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = (rlim_t)dup(0) + 1; /* one is left, for files */
+    CHECK(close((int)limit.rlim_cur - 1) == 0 && setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    CHECK(mscclc_comm_split(comm, 0, 0, &child, NULL) == MSCCLC_OUT_OF_MEMORY);
+    _exit(0);
+  }
+  CHECK(mscclc_comm_split(comm, 0, 0, &child, NULL) == MSCCLC_PEER_FAILED);
+  CHECK(strstr(mscclc_last_error(), "rank 1") != NULL && child == NULL);
+  OK(mscclc_comm_destroy(comm));
 }
 
 /* A parent makes the id, and its children are the ranks. The thread sanitizer allows no threads in
@@ -963,7 +989,8 @@ static void without_communicators(void) {
 }
 
 int main(void) {
-  processes();
+  processes(kRanks, rank_of_a_process);
+  processes(2, split_of_who_dies);
 #if !defined(MSCCLC_TSAN) && !defined(MSCCLC_ASAN)
   children_of_who_made_the_id();
 #endif

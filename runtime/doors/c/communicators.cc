@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <tuple>
 
@@ -96,11 +97,14 @@ std::optional<std::string> make_id(bool one_machine,
   return text;
 }
 
+/// `gives_up`: as join_job() takes it.
 mscclc_result_t join(const std::string& id, uint32_t rank, uint32_t ranks, Part part,
-                     mscclc_comm_t** comm, Diagnostics& diagnostics) {
+                     mscclc_comm_t** comm, Diagnostics& diagnostics,
+                     std::function<bool(Diagnostics&)> gives_up = nullptr) {
   const auto parsed = UniqueId::parse(id, diagnostics);
   if (!parsed) return fail(diagnostics);
-  auto bootstrap = join_job(*parsed, rank, ranks, part.timeout, own_hub(*parsed), diagnostics);
+  auto bootstrap = join_job(*parsed, rank, ranks, part.timeout, own_hub(*parsed), diagnostics,
+                            std::move(gives_up));
   return finish(std::move(bootstrap), std::move(part), comm, diagnostics);
 }
 
@@ -220,7 +224,8 @@ mscclc_result_t split(mscclc_comm& parent, int32_t color, int32_t key, Part part
   }
   const auto at = std::find(family->ranks.begin(), family->ranks.end(), bootstrap.rank());
   return join({id.begin(), id.end()}, static_cast<uint32_t>(at - family->ranks.begin()),
-              static_cast<uint32_t>(family->ranks.size()), std::move(part), child, diagnostics);
+              static_cast<uint32_t>(family->ranks.size()), std::move(part), child, diagnostics,
+              [&parent](Diagnostics& why) { return parent.communicator->has_failed(why); });
 }
 
 }  // namespace

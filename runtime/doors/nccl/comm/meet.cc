@@ -96,6 +96,14 @@ std::function<bool(Diagnostics&)> once_aborted(const Comm& made) {
   };
 }
 
+/// The same, or a parent that is in use has failed: a rank that it lost does not come.
+std::function<bool(Diagnostics&)> once_failed(const Comm& made) {
+  return [aborted = once_aborted(made), parent = made.parent.lock()](Diagnostics& why) {
+    const bool in_use = parent != nullptr && parent->stage == Stage::ready;
+    return aborted(why) || (in_use && parent->communicator->has_failed(why));
+  };
+}
+
 std::unique_ptr<Bootstrap> meet_at(std::string_view text, const Comm& made,
                                    Diagnostics& diagnostics) {
   const auto place = read_place(text, diagnostics);
@@ -108,7 +116,7 @@ std::unique_ptr<Bootstrap> meet_at(std::string_view text, const Comm& made,
   rank_there->where.host = place->host;
   rank_there->where.ports = {place->port};
   rank_there->where.secret = stretch(secret + std::string(text));
-  rank_there->where.gives_up = once_aborted(made);
+  rank_there->where.gives_up = once_failed(made);
   return make_bootstrap(*rank_there, diagnostics);
 }
 
@@ -175,7 +183,7 @@ std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, const Comm& made,
   const auto options = parsed ? read_host_options(diagnostics) : std::nullopt;
   if (!options) return nullptr;
   return join_job(*parsed, made.rank, made.ranks, options->timeout, own_hub(*parsed), diagnostics,
-                  once_aborted(made));
+                  once_failed(made));
 }
 
 bool find_family(Bootstrap& parent, int color, int key, Family& family, Diagnostics& diagnostics) {

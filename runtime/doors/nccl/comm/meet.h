@@ -20,7 +20,7 @@ namespace mscclc::nccl {
 [[nodiscard]] bool check_id(const ncclUniqueId& id, Diagnostics& diagnostics);
 
 /// Collective, of the ranks of `made`, with the same id. It ends when `made` or its parent is
-/// aborted. nullptr: reported.
+/// aborted, or the parent fails. nullptr: reported.
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, const Comm& made,
                                                     Diagnostics& diagnostics);
 
