@@ -54,6 +54,20 @@ TEST_CASE("no plan") {
   CHECK(said[1] == "error: rank 0 cannot take the plan: there is no plan; it is nullptr\n");
 }
 
+TEST_CASE("a plan for messages that no machine has") {
+  const auto plan = ring();
+  for (const uint64_t bytes : {uint64_t{1} << 48, UINT64_MAX - 7, UINT64_MAX}) {
+    const auto said = testing::threads(2, [&](Communicator& communicator) {
+      Diagnostics diagnostics;
+      const auto loaded = communicator.load(plan, {.max_bytes = bytes}, diagnostics);
+      return loaded != nullptr ? "it is loaded" : testing::text(diagnostics);
+    });
+    const std::string wanted =
+        "error: a plan for messages of " + std::to_string(bytes) + " bytes, which is 256 TiB";
+    for (const std::string& of_rank : said) CHECK(of_rank.starts_with(wanted));
+  }
+}
+
 TEST_CASE("a call of another kind than its plan's, or of a count instead of bytes") {
   const auto plan = ring();
   const auto said = testing::threads(2, [&](Communicator& communicator) -> std::string {

@@ -15,8 +15,8 @@ namespace {
 
 /// Of thread blocks, where very many share a GPU: with fewer there may be no plan.
 constexpr uint64_t kLeastShare = 4;
-/// Bytes of a call, beyond which no memory goes: sizes that double stay numbers.
-constexpr uint64_t kMaxReady = uint64_t{1} << 48;
+/// Bytes of a call: no plan is loaded for twice as many.
+constexpr uint64_t kMaxReady = uint64_t{1} << 47;
 
 /// CollectivesOptions::most_blocks and beside. 0: any number.
 uint32_t most_blocks_of(const CollectivesOptions& options, uint32_t multiprocessors) {

@@ -66,6 +66,11 @@ bool PlanLoader::check_plan() {
   if (plan.contract.kind == CollectiveKind::none) {
     return refuse(diagnostics_, "no-contract", "the plan does not say which collective it is");
   }
+  if (x_.options.max_bytes >> 48 != 0) {
+    return refuse(diagnostics_, "too-large",
+                  fmt::format("a plan for messages of {} bytes, which is 256 TiB or more",
+                              x_.options.max_bytes));
+  }
   if (!check_flags()) return false;
   if (const auto fault = columns_fault(plan)) {
     return refuse(diagnostics_, fault->code.c_str(), fault->message);
