@@ -20,12 +20,15 @@ struct Senders {
   bool known = true;   ///< all that is waited for has a sender among them
   bool single = true;  ///< and no more than one: having taken it shows that these have begun
   bool home = false;   ///< blocks of the same rank too; which ones is not said
+  /// No operand has several: of one that lies in one piece a thread may poll but the first chunk.
+  bool one_each = true;
 
   void add(const Senders& more) {
     blocks.insert(more.blocks.begin(), more.blocks.end());
     known &= more.known;
     single &= more.single;
     home |= more.home;
+    one_each &= more.one_each;
   }
 };
 
@@ -175,7 +178,9 @@ Senders Dependences::senders(uint32_t rank, const Op& op) const {
   } else if (info(op.kind).has(kPolls)) {
     for (const Operand& o : program_.srcs(op)) {
       if (program_.buffer_of(rank, o).packets == PacketFormat::none) continue;
-      out.add(writers_of(writers_[rank][o.buffer], op, o));
+      Senders all = writers_of(writers_[rank][o.buffer], op, o);
+      all.one_each = all.blocks.size() == 1;
+      out.add(all);
     }
   }
   return out;
@@ -242,7 +247,7 @@ void mark_block(const Program& program, const Dependences& dependences, uint32_t
     return;
   }
   // What is known: by all threads, since the block met; by the first one, which has a part in each
-  // op that polls; and by some.
+  // op that polls, if only of its first chunk; and by some.
   BlockIds by_all, by_first, by_some;
   for (size_t i = 0; i < ops.size(); ++i) {
     device::DeviceOp& op = ops[i];
@@ -259,7 +264,7 @@ void mark_block(const Program& program, const Dependences& dependences, uint32_t
     if (senders.single) {
       by_some.insert(senders.blocks.begin(), senders.blocks.end());
       if (info(source.kind).has(kPolls)) {
-        by_first.insert(senders.blocks.begin(), senders.blocks.end());
+        if (senders.one_each) by_first.insert(senders.blocks.begin(), senders.blocks.end());
         op.flags |= device::kShowsPeers;
       }
     }
