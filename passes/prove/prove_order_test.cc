@@ -301,6 +301,26 @@ TEST_CASE("counters with several users are not decided") {
         "undecided: not decided: several thread blocks wait at one end of a channel");
 }
 
+TEST_CASE("signals and waits of one end that order more and less are kept in turn by a meeting") {
+  const auto turn = [](const std::string& between, const std::string& taken) {
+    return exchange("tb 0 { " + kEnter + "put up.output <- input\nsync\nsignal up\n" + between +
+                    "signal down, up relaxed\nwait up\n" + taken + "wait down, up relaxed\n}");
+  };
+  const std::string ahead =
+      "undecided: not decided: threads of the block may do this before an op that comes ahead of "
+      "it at the same end of a channel, of which one is 'relaxed' and one is not: put a 'sync' "
+      "between them";
+  CHECK(verdict(turn("sync\n", "")) == "proved");
+  CHECK(verdict(turn("", "sync\n")) == ahead);
+  const auto other_turn = [](const std::string& between) {
+    return exchange("tb 0 { signal up relaxed\nwait up relaxed\n" + between +
+                    "sync\nput up.output <- input\nsync\nsignal up\nwait up\n}");
+  };
+  CHECK(verdict(other_turn("")) == "proved");
+  CHECK(verdict(other_turn("signal up\nwait up\n")) == ahead);
+  CHECK(verdict(other_turn("signal up\nsync\nwait up\n")) == "proved");
+}
+
 TEST_CASE("both ranks wait before either signals") {
   CHECK(verdict(exchange("tb 0 { " + kEnter + R"(
       put up.output <- input

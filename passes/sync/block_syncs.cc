@@ -157,6 +157,7 @@ BlockSyncs::Reason BlockSyncs::reason(uint32_t at, const Events& events, uint32_
     }
   }
   const bool may = (events.worked != kNone && (role & kAnnounces)) ||
+                   (events.published != kNone && (role & kAnnounces) && !(role & kPublishes)) ||
                    (events.waited != kNone && (role & kAwaits)) ||
                    (events.polled != kNone && (role & kData));
   return {may ? Need::may : Need::none, kNone, ""};
@@ -183,6 +184,7 @@ void BlockSyncs::advance(uint32_t at, Since& since) const {
     if (role & kData) events->worked = at;
     if (role & kPosts) events->posted = at;
     if (role & kAwaits) events->waited = at;
+    if (role & kPublishes) events->published = at;
     if (info(op_at(at).kind).has(Effects::kPolls)) events->polled = at;
   }
 }

@@ -11,10 +11,10 @@
 //    byte by one thread (thread_partition.h),
 //  - if it announces (signal, release) data ops since, or waits for what was posted (flush),
 //  - if something was waited for since, and it is a data op, signal or release.
-// A sync of the author also stays, though none is added, between data ops and a relaxed signal,
-// between one waiting op and the next, and between an op that polls packets and a data op: what
-// each thread learns from their arrival, all threads know after the sync, and it may be what puts
-// of the block rest on.
+// A sync of the author also stays, though none is added, between data ops or a signal and a relaxed
+// signal, between one waiting op and the next, and between an op that polls packets and a data op:
+// what each thread learns from their arrival, all threads know after the sync, and it may be what
+// puts of the block rest on.
 #pragma once
 
 #include <vector>
@@ -70,7 +70,7 @@ class BlockSyncs {
 
   /// What has happened: positions of the last ops that did something, or kNone.
   struct Events {
-    uint32_t worked = kNone, posted = kNone, waited = kNone, polled = kNone;
+    uint32_t worked = kNone, posted = kNone, waited = kNone, polled = kNone, published = kNone;
     uint32_t met = 0;  ///< position of the first op since
   };
   struct Since {

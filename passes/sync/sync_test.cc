@@ -358,8 +358,9 @@ TEST_CASE("sync: the author's syncs stay where they order something") {
   };
   CHECK(stays("tb 0 { copy s[0] <- input[0] ; sync ; put up.s[1] <- s[0] }"));
   CHECK(stays("tb 0 { put up.s[0] <- input[0] ; sync ; signal up ; wait up }"));
-  // Though none would be added: relaxed signals after data, one wait after another.
+  // Though none would be added: relaxed signals after data or signals, one wait after another.
   CHECK(stays("tb 0 { put up.s[0] <- input[0] ; sync ; signal up relaxed ; wait up relaxed }"));
+  CHECK(stays("tb 0 { signal up ; sync ; signal up relaxed ; wait up ; wait up relaxed }"));
   CHECK(stays("tb 0 { signal up, up ; wait up ; sync ; wait up }"));
   CHECK(
       stays("semaphore a = 1 ; semaphore b = 1 ; tb 0 { acquire a ; sync ; acquire b } "
@@ -368,6 +369,7 @@ TEST_CASE("sync: the author's syncs stay where they order something") {
   CHECK_FALSE(stays("tb 0 { sync ; copy s[0] <- input[0] ; sync }"));
   CHECK_FALSE(stays("tb 0 { copy s[0] <- input[0] ; sync ; copy s[1] <- input[1] }"));
   CHECK_FALSE(stays("tb 0 { signal up ; sync ; wait up }"));
+  CHECK_FALSE(stays("tb 0 { signal up relaxed ; sync ; signal up ; wait up ; wait up relaxed }"));
   CHECK_FALSE(stays("tb 0 { copy s[0] <- input[0] ; barrier 0..1 ; copy s[1] <- input[1] }"));
 }
 

@@ -25,7 +25,10 @@ std::vector<Sought> all_sought() {
   using enum Premise;
   return {
       {"the same packets by two ranks", "twins", 7231, {several_show_nothing}},
-      {"packets of the last store only", "twins", 7229, {news_of_one_process}},
+      {"packets of the last store only",
+       "twins",
+       7229,
+       {news_of_one_process, ends_are_used_in_turn}},
       {"other packets in one slot", "twins", 1207, {one_slot_one_store}},
       {"the same packets by a port", "echoes", 24, {several_show_nothing, echoes_of_the_first}},
       {"junk in packets of other calls",

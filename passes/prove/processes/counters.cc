@@ -19,11 +19,13 @@ Token TokenQueue::take() {
   return token;
 }
 
-Counters::Counters(const System& system, ThreadBlocks& blocks, Knowledge& knowledge)
+Counters::Counters(const System& system, ThreadBlocks& blocks, Knowledge& knowledge,
+                   FindingList& findings)
     : system_(system),
       program_(system.program()),
       blocks_(blocks),
       knowledge_(knowledge),
+      findings_(findings),
       ends_(system.ends()),
       semaphores_(system.semaphores()) {
   for (uint32_t r = 0; r < system.ranks(); ++r) {
@@ -35,6 +37,22 @@ Counters::Counters(const System& system, ThreadBlocks& blocks, Knowledge& knowle
       if (rank.channels[c].credits != 0) ends_[system.end(r, c)].free = rank.channels[c].credits;
     }
   }
+}
+
+/// Lemma K1: threads that have not met do what they do in any order. So a signal that publishes is
+/// the `first` at its end only if they meet before a relaxed one, which may be taken in its place;
+/// and a relaxed wait if they meet before one that learns. `met`: of the first.
+void Counters::keep_turn(uint32_t process, uint64_t& met, bool first) {
+  const ThreadBlock& block = blocks_[process];
+  const uint64_t meeting = (uint64_t{process} + 1) << 32 | block.settled;
+  if (first) met = meeting;
+  if (premise(Premise::ends_are_used_in_turn, first || met != meeting)) return;
+  if (!findings_.may_report(uint64_t{process} << 32 | block.op)) return;
+  Finding& finding = findings_.add(Finding::Kind::undecided);
+  finding.second = {process, 0, block.op, 0};
+  finding.text =
+      "threads of the block may do this before an op that comes ahead of it at the same end of a "
+      "channel, of which one is 'relaxed' and one is not: put a 'sync' between them";
 }
 
 bool Counters::take(uint32_t process, const Op& op, bool semaphores) {
@@ -49,6 +67,7 @@ bool Counters::take(uint32_t process, const Op& op, bool semaphores) {
       return false;
     }
     --counter.balance;
+    if (!semaphores) keep_turn(process, counter.relaxed, op.relaxed);
     if (counter.by_releaser.size() > 1) {
       take_shared(counter, system_.semaphore(block.rank, o.first), block);
     } else if (counter.free > 0) {
@@ -106,8 +125,10 @@ void Counters::signal(uint32_t process, const Operand& target, bool relaxed) {
   if (!premise(Premise::relaxed_signals_publish_less, !relaxed)) token.strong = token.weak;
   if (channel.partner == kNone) return;
   const uint32_t back = system_.back(system_.turns_of(channel.peer));
-  give(ends_[system_.end(channel.peer % system_.ranks(), channel.partner)],
-       {system_.turned(token.strong, back), system_.turned(token.weak, back)});
+  Counter& end = ends_[system_.end(channel.peer % system_.ranks(), channel.partner)];
+  // At a port one thread posts all.
+  if (channel.kind == ChannelKind::memory) keep_turn(process, end.published, !relaxed);
+  give(end, {system_.turned(token.strong, back), system_.turned(token.weak, back)});
 }
 
 void Counters::release(uint32_t process, const Operand& target) {
@@ -145,11 +166,11 @@ void Counters::end_call(uint32_t rank) {
   }
 }
 
-void Counters::report_balance(FindingList& findings, int64_t calls) const {
+void Counters::report_balance(int64_t calls) const {
   const auto report = [&](const Counter& counter, uint32_t rank, uint32_t channel,
                           uint32_t semaphore) {
     if (premise(Premise::counts_return, counter.balance == 0)) return;
-    Finding& finding = findings.add(Finding::Kind::unbalanced);
+    Finding& finding = findings_.add(Finding::Kind::unbalanced);
     finding.rank = rank;
     finding.channel = channel;
     finding.semaphore = semaphore;

@@ -38,12 +38,10 @@ class TokenQueue {
 class Counters {
  public:
   /// All of them must outlive it.
-  Counters(const System& system, ThreadBlocks& blocks, Knowledge& knowledge);
+  Counters(const System& system, ThreadBlocks& blocks, Knowledge& knowledge, FindingList& findings);
 
   /// Looks at who gives and who takes; reports what cannot be decided.
-  void find_users(const Cuts& cuts, FindingList& findings) {
-    shared_ = find_shared(system_, cuts, findings);
-  }
+  void find_users(const Cuts& cuts) { shared_ = find_shared(system_, cuts, findings_); }
   /// Takes one from each counter of an op that waits, or acquires `semaphores`; false if the block
   /// must wait for one.
   bool take(uint32_t process, const Op& op, bool semaphores);
@@ -59,7 +57,7 @@ class Counters {
   void end_call(uint32_t rank);
   /// Every count must be back where it was, or the next calls begin with more and more. All calls
   /// of a plan do the same: `calls`, of which the surplus of one is reported.
-  void report_balance(FindingList& findings, int64_t calls) const;
+  void report_balance(int64_t calls) const;
 
  private:
   struct Counter {
@@ -67,11 +65,14 @@ class Counters {
     uint32_t free = 0;         ///< what it begins with, not yet taken
     uint32_t waiting = kNone;  ///< a process
     int64_t balance = 0;       ///< given less taken
+    /// keep_turn(): the last signal that publishes, and the last relaxed wait.
+    uint64_t published = 0, relaxed = 0;
     /// Several releasers: what each has published in this call, and how often all were taken.
     std::vector<std::vector<Token>> by_releaser;
     uint32_t taken = 0;
   };
 
+  void keep_turn(uint32_t process, uint64_t& met, bool first);
   void take_shared(Counter& counter, uint32_t semaphore, ThreadBlock& block);
   void give(Counter& counter, Token token);
 
@@ -79,6 +80,7 @@ class Counters {
   const Program& program_;
   ThreadBlocks& blocks_;
   Knowledge& knowledge_;
+  FindingList& findings_;
   std::vector<Counter> ends_, semaphores_;
   SharedSemaphores shared_;
 };

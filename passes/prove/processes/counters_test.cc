@@ -31,7 +31,8 @@ struct Fixture {
   CallOrder calls{system, options};
   ThreadBlocks blocks{system};
   Knowledge knowledge{system, calls, blocks};
-  Counters counters{system, blocks, knowledge};
+  FindingList findings{false};
+  Counters counters{system, blocks, knowledge, findings};
 };
 
 TEST_CASE("a wait takes what was signalled, learns it, and is woken for it") {
@@ -52,12 +53,11 @@ TEST_CASE("a semaphore begins with what it has, and every count must return") {
   Fixture run("    acquire free\n    release free\n");
   CHECK(run.counters.take(run.block(0), run.op(0, 0), true));
   CHECK(run.blocks[run.block(0)].gains.empty());
-  FindingList findings(false);
-  run.counters.report_balance(findings, 1);
-  REQUIRE(findings.size() == 1);
-  CHECK(findings[0].kind == Finding::Kind::unbalanced);
-  CHECK(findings[0].semaphore == 0);
-  CHECK(findings[0].surplus == -1);
+  run.counters.report_balance(1);
+  REQUIRE(run.findings.size() == 1);
+  CHECK(run.findings[0].kind == Finding::Kind::unbalanced);
+  CHECK(run.findings[0].semaphore == 0);
+  CHECK(run.findings[0].surplus == -1);
 }
 
 TEST_CASE("tokens are taken in the order in which they were given") {

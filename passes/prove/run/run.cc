@@ -28,7 +28,7 @@ Run::Run(const System& system, const LoopGroups& groups, const Symbols& symbols,
       blocks_(system),
       knowledge_(system, calls_, blocks_),
       rounds_(groups, cuts_, calls_, blocks_, options_.in_step),
-      counters_(system, blocks_, knowledge_),
+      counters_(system, blocks_, knowledge_, findings_),
       barriers_(system, blocks_, knowledge_, rounds_),
       flags_(system, calls_, blocks_),
       left_(system.ranks(), 0),
@@ -75,7 +75,7 @@ RunFacts Run::facts() const {
 }
 
 void Run::go() {
-  counters_.find_users(cuts_, findings_);
+  counters_.find_users(cuts_);
   if (!findings_.empty()) return;
   for (uint32_t r = 0; r < system_.ranks(); ++r) enter_call(r);
   do {
@@ -84,7 +84,7 @@ void Run::go() {
   for (uint32_t r = 0; r < system_.ranks(); ++r) {
     if (!premise(Premise::all_end, calls_.now(r) == calls_.count(r))) return report_stuck();
   }
-  counters_.report_balance(findings_, system_.joint() ? 1 : int64_t{options_.calls});
+  counters_.report_balance(system_.joint() ? 1 : int64_t{options_.calls});
   rounds_.report(findings_);
 }
 
