@@ -13,8 +13,8 @@
 
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
-#include "runtime/core/group/call_records.h"
 #include "runtime/core/calls/compared_calls.h"
+#include "runtime/core/group/call_records.h"
 #include "runtime/core/group/failure.h"
 #include "runtime/core/group/import.h"
 #include "runtime/core/group/neighbours.h"

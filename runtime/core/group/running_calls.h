@@ -14,6 +14,9 @@ namespace mscclc {
 
 /// Of all executables of a rank. Thread safety: one thread at a time.
 class RunningCalls {
+  const std::shared_ptr<Device> device_;  // goes after the marks of its streams
+  const uint32_t rank_;
+
  public:
   /// `rank`: for messages. Nothing can be launched on a device that is nullptr.
   RunningCalls(std::shared_ptr<Device> device, uint32_t rank)
@@ -38,8 +41,6 @@ class RunningCalls {
   Pause pause;  ///< of calls of executables that are loaded in turn
 
  private:
-  const std::shared_ptr<Device> device_;
-  const uint32_t rank_;
   /// Streams on which calls may still run, and that the communicator has not waited for.
   std::vector<StreamHandle> busy_streams_;
   std::vector<std::shared_ptr<void>> retired_;

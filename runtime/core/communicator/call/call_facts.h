@@ -9,9 +9,9 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/ops/ops.h"
+#include "runtime/core/calls/call_board.h"
 #include "runtime/core/communicator/call/placement.h"
 #include "runtime/core/group/buffer_overlaps.h"
-#include "runtime/core/calls/call_board.h"
 
 namespace mscclc {
 
