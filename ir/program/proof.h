@@ -8,8 +8,9 @@
 
 namespace mscclc {
 
-/// Version of the rules by which plans are accepted.
-inline constexpr uint32_t kProverVersion = 13;
+/// Version of the rules by which plans are accepted. In a source file, as a new one would else have
+/// everything compiled again.
+extern const uint32_t kProverVersion;
 
 /// Where the sums of a plan are rounded to the data type.
 enum class Rounding : uint8_t {

@@ -215,9 +215,9 @@ void StrandMachine::meet(uint32_t barrier) {
 }
 
 void StrandMachine::signal(uint32_t channel, bool relaxed) {
-  if (!speaks()) return;
-  SimMachine::signal(channel, relaxed);
   const Channel& end = program_.ranks[rank_id_].channels[channel];
+  if (!(end.kind == ChannelKind::port ? serves_ports() : signals())) return;
+  SimMachine::signal(channel, relaxed);
   if (end.kind == ChannelKind::port) return note_posted(channel, relaxed);
   world_->plans[strand_.plan][end.peer].channels[end.partner]->arrive(relaxed ? nullptr : &clock());
 }
@@ -231,11 +231,11 @@ void StrandMachine::wait(uint32_t channel, bool relaxed) {
 }
 
 void StrandMachine::flush(uint32_t channel) {
-  if (speaks()) SimMachine::flush(channel);
+  if (serves_ports()) SimMachine::flush(channel);
 }
 
 void StrandMachine::release(uint32_t semaphore) {
-  if (!speaks()) return;
+  if (!signals()) return;
   SimMachine::release(semaphore);
   clocks().semaphores[semaphore].join(clock());
 }
@@ -253,7 +253,7 @@ void StrandMachine::await_flag(uint32_t flag) {
 }
 
 void StrandMachine::notify_flag(uint32_t flag) {
-  if (!speaks()) return;
+  if (!signals()) return;
   SimMachine::notify_flag(flag);
   clocks().flags[flag].join(clock());
 }
@@ -265,7 +265,7 @@ void StrandMachine::note_posted(uint32_t channel, bool relaxed) {
 }
 
 void StrandMachine::post_put(uint32_t channel, uint8_t* to, const uint8_t* from, uint64_t bytes) {
-  if (!speaks() || bytes == 0) return;
+  if (!serves_ports() || bytes == 0) return;
   SimMachine::post_put(channel, to, from, bytes);
   note_posted(channel, false);
 }

@@ -4,9 +4,10 @@
 //
 // The strand of a piece is that of its 16 bytes (or packet unit, or line) counted from the
 // beginning of the stretch, as in executor/cuda/device/block.cuh. Which thread serves a signal or
-// wait is not promised (interpreter/machine.h): here the first strand waits, and either the first
-// one too or the last one, depending on their number, signals, releases and has to do with ports.
-// adversary.h says what for.
+// wait is not promised (interpreter/machine.h). Where chance decides it is another strand from op
+// to op and from target to target, but at ports, where one posts all. Else the first strand waits,
+// and either the first one too or the last one, depending on their number, signals, releases and
+// posts. adversary.h says what for.
 #pragma once
 
 #include <utility>
@@ -56,7 +57,7 @@ class StrandMachine : public SimMachine {
   }
   template <class Fn>
   void for_each_target(uint32_t n, Fn fn) {
-    for (uint32_t i = 0; i < n; ++i) fn(i);  // a strand does those that are its own
+    for (target_ = 0; target_ < n; ++target_) fn(target_);  // a strand does those of its own
   }
 
   void store(uint8_t* to, const device::Piece& piece, const Tile& tile) {
@@ -118,13 +119,19 @@ class StrandMachine : public SimMachine {
   void write(uint8_t* to, const uint8_t* from, uint32_t bytes, bool packets = false,
              bool empties = false);
   void arrive(StrandMeeting& meeting, uint64_t members, const Waiting& reason);
-  bool waits() const { return strand_.strand == 0; }
-  bool speaks() const { return strand_.strand == (strands() % 2 == 0 ? strands() - 1 : 0); }
+  bool serves(uint32_t usual) const {
+    return strand_.strand == (scheduler_.shuffles() ? (op_->source + target_) % strands() : usual);
+  }
+  bool waits() const { return serves(0); }
+  bool signals() const { return serves(last()); }
+  bool serves_ports() const { return strand_.strand == last(); }
+  uint32_t last() const { return strands() % 2 == 0 ? strands() - 1 : 0; }
   void note_posted(uint32_t channel, bool relaxed);
 
   StrandWorld* world_;
   StrandId strand_;
   uint64_t run_call_ = 0;
+  uint32_t target_ = 0;    ///< of the op at hand
   bool performs_ = false;  ///< does a late access: nothing may make it wait
   bool captures_ = false;  ///< keeps what the op writes instead of writing it
   std::vector<Write> captured_;

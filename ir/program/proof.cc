@@ -1,0 +1,7 @@
+#include "ir/program/proof.h"
+
+namespace mscclc {
+
+const uint32_t kProverVersion = 14;
+
+}  // namespace mscclc
