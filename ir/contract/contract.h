@@ -67,7 +67,7 @@ struct Contract {
   rows::Type output_type = rows::Type::T;
   uint32_t then = kNoFunction;  ///< what is promised is this row function of the sums
   static constexpr uint32_t kNoFunction = 0xffffffffu;
-  /// True for plans read from the peer's format without our key: sizes must divide evenly.
+  /// True for plans read from MSCCL++'s format without our key: sizes must divide evenly.
   bool even_only = false;
 
   /// Shape of a caller's buffer at `rank`; zero chunks where the collective has none there.

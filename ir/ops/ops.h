@@ -79,7 +79,7 @@ inline constexpr size_t kOpKinds = 0
 struct OpInfo {
   OpKind kind;
   std::string_view name;
-  std::string_view wire;     ///< "" if the peer's format has no such op
+  std::string_view wire;     ///< "" if MSCCL++'s format has no such op
   std::string_view relaxed;  ///< wire name of the relaxed form, or ""
   uint8_t channels;          ///< ChannelKinds bits
   std::string_view dst_text, src_text;
@@ -132,7 +132,7 @@ struct PacketFormatInfo {
   PacketMark mark;
   uint32_t store;             ///< bytes that a GPU stores at once
   uint32_t whole;             ///< bytes that must become visible together
-  std::string_view protocol;  ///< "" if the peer's executor does not know it
+  std::string_view protocol;  ///< "" if MSCCL++'s executor does not know it
   std::string_view summary;
 
   /// May ports send such packets, and links other than NVLink carry them? Copy engines and networks

@@ -9,7 +9,7 @@
 
 using namespace mscclc;
 
-TEST_CASE("every wire name of the peer's format is found") {
+TEST_CASE("every wire name of MSCCL++'s format is found") {
   constexpr std::string_view kPeer[] = {
       "nop",    "barrier",   "signal", "wait",     "rlxsignal",   "rlxwait",    "flush",  "put",
       "pws",    "pwsf",      "get",    "copy",     "re",          "res",        "rre",    "rres",

@@ -94,6 +94,10 @@ class PolledProduct:
         self._calls = torch.zeros(1, dtype=torch.int32, device=place.device)
         self._in_place = program.endswith("copy_engine")
         self._budget = 1 if self._in_place else 2 * chunks
+        # No part, so no tile. CUDA loads a kernel when it is first launched, and may wait for the GPU then: for a plan
+        # that waits for this one it would do so without end.
+        self._multiply(1, -self._parts)
+        place.synchronize()
 
     def __call__(self):
         """Queues both. The product of gathered rows, or this rank's part of the sum."""
@@ -104,7 +108,7 @@ class PolledProduct:
             given.copy_(layer.x)
         if self._place.device.type != "cuda":
             work = self._run(given, out, None)
-            self._multiply(1)
+            self._multiply(1, self._parts)
             work.wait()
         else:
             main, side = torch.cuda.current_stream(), self._place.side
@@ -112,7 +116,8 @@ class PolledProduct:
             # Of what waits, the one whose blocks are few comes first.
             self._run(given, out, side.cuda_stream)
             self._place.comm._unfinished.clear()  # the buffers live as long as the layer
-            self._multiply(torch.cuda.get_device_properties(self._place.device).multi_processor_count - self._budget)
+            programs = torch.cuda.get_device_properties(self._place.device).multi_processor_count - self._budget
+            self._multiply(programs, self._parts)
             main.wait_stream(side)
         self._calls += 1
         return layer.made if self._waits else layer.part
@@ -121,11 +126,11 @@ class PolledProduct:
         return self._plan.run(given, out, stream=stream, flags={self._name: self._flags}, budget=self._budget,
                               symmetric=True)  # fmt: skip
 
-    def _multiply(self, programs):
+    def _multiply(self, programs, parts):
         layer = self._layer
         x, made = (self._shared, layer.made) if self._waits else (layer.x, self._shared)
         counts = {"num_warps": 8, "num_stages": 3} if self._place.device.type == "cuda" else {}
         _product[(programs,)](
-            x, layer.w, made, self._flags, self._calls, *self._shape, self._parts,
+            x, layer.w, made, self._flags, self._calls, *self._shape, parts,
             self._columns, self._waits, **self._blocks, **counts,
         )  # fmt: skip
