@@ -22,7 +22,7 @@
 # With four GPUs steps of two ranks run two at a time. Ranks that share GPUs run as threads, and as
 # processes under a daemon of NVIDIA's MPS, the one that runs or one for as long as this takes.
 # What needs a GPU for each rank is left out then. Run in the repository's root, or where copies
-# of plans/ and tests/peer_plans/ are. A binary for machines without bazel needs nothing else there
+# of plans/ and tests/mscclpp_plans/ are. A binary for machines without bazel needs nothing else there
 # but the driver:
 #
 #   bazel build --config=cuda --linkopt=-l:libstdc++.a --linkopt=-static-libgcc \
@@ -222,8 +222,8 @@ if [[ -n ${CUDA_VISIBLE_DEVICES-} ]]; then
 fi
 if ((!list)); then
   [[ -n $logs ]] || die "say where the logs go: gpu_check.sh LOGS"
-  if [[ ! -d plans || ! -d tests/peer_plans ]]; then
-    die "plans/ and tests/peer_plans/ are not here; run it in the repository's root, or copy them"
+  if [[ ! -d plans || ! -d tests/mscclpp_plans ]]; then
+    die "plans/ and tests/mscclpp_plans/ are not here; run it in the repository's root, or copy them"
   fi
   ((gpus >= 1)) || die "there is no GPU"
   mkdir -p "$logs"

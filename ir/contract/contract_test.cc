@@ -172,7 +172,7 @@ TEST_CASE("custom: the ensure lines, found by output") {
   CHECK_FALSE(c.alias(0));
 }
 
-TEST_CASE("chunks of a peer's plan are all alike") {
+TEST_CASE("chunks of a plan of MSCCL++ are all alike") {
   Contract c = make(CollectiveKind::allreduce, 2, {4});
   c.even_only = true;
   CHECK(c.size_class(Side::input, 0, 3) == c.size_class(Side::output, 1, 0));

@@ -183,7 +183,7 @@ TEST_CASE("the input is written only in place") {
   CHECK(refused(InPlace::either, false));
   CHECK(refused(InPlace::either, true));
   CHECK(refused(InPlace::no, false));
-  // What a peer's plan does to the input out of place is its own affair.
+  // What a plan of MSCCL++ does to the input out of place is its own affair.
   CHECK_FALSE(refused(InPlace::no, true));
   CHECK_FALSE(refused(InPlace::yes, false));
 }

@@ -157,7 +157,7 @@ constexpr int kScrambled = testing::if_sanitized(4, 10);
 
 std::vector<std::string> seeds() {
   std::vector<std::string> texts;
-  for (const auto& entry : std::filesystem::directory_iterator("tests/peer_plans")) {
+  for (const auto& entry : std::filesystem::directory_iterator("tests/mscclpp_plans")) {
     if (entry.path().extension() != ".json" || entry.file_size() > 12000) continue;
     texts.push_back(read_file(entry.path()).value());
   }

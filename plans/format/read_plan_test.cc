@@ -74,7 +74,7 @@ OrderedJson our_plan() {
 }
 
 /// Our plan with its extra key taken away: a plan as a peer could have written it.
-OrderedJson peer_plan() {
+OrderedJson mscclpp_plan() {
   OrderedJson plan = our_plan();
   plan.erase("mscclc");
   return plan;
@@ -221,7 +221,7 @@ const std::vector<Case> kMoves = {
      IN_BLOCK "[1].ops[2].tbg_info.tbg_size: 65536 is too large; at most 65535"},
 };
 
-const std::vector<Case> kPeerOnly = {
+const std::vector<Case> kMscclppOnly = {
     {{{"/gpus/0/output_chunks", "0"}},
      "gpus[0].output_chunks: is 0; MSCCL++'s executor divides by it"},
     {{{BLOCK "0/ops/1/name", "\"reduce_packets\""}},
@@ -363,11 +363,11 @@ const std::vector<Case> kExtraKey = {
 TEST_CASE("mistakes in the keys of all plans") {
   for (const auto* cases : {&kTop, &kRanks, &kBlocks, &kMoves}) {
     check_all(our_plan(), *cases);
-    check_all(peer_plan(), *cases);
+    check_all(mscclpp_plan(), *cases);
   }
 }
 
-TEST_CASE("mistakes in a peer's plan") { check_all(peer_plan(), kPeerOnly); }
+TEST_CASE("mistakes in a plan of MSCCL++") { check_all(mscclpp_plan(), kMscclppOnly); }
 
 TEST_CASE("mistakes in the extra key") { check_all(our_plan(), kExtraKey); }
 
@@ -527,9 +527,9 @@ TEST_CASE("what a file says at length is not repeated at length") {
   }
 }
 
-TEST_CASE("a peer's plan becomes IR") {
+TEST_CASE("a plan of MSCCL++ becomes IR") {
   Diagnostics diagnostics;
-  const auto program = read_plan(peer_plan().dump(), "p", diagnostics);
+  const auto program = read_plan(mscclpp_plan().dump(), "p", diagnostics);
   REQUIRE(program);
   CHECK(program->foreign);
   CHECK(program->contract.even_only);
@@ -556,7 +556,7 @@ TEST_CASE("a peer's plan becomes IR") {
 }
 
 TEST_CASE("a send and receive of the peer sends as far as it writes") {
-  OrderedJson plan = peer_plan();
+  OrderedJson plan = mscclpp_plan();
   plan["collective"] = "sendrecv";
   Diagnostics diagnostics;
   auto program = read_plan(plan.dump(), "p", diagnostics);

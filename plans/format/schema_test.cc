@@ -11,7 +11,7 @@
 #include "ir/program/applied.h"
 #include "ir/support/read_file.h"
 #include "plans/format/plan_json.h"
-#include "plans/format/wire/peer_rules.h"
+#include "plans/format/wire/mscclpp_rules.h"
 #include "tests/helpers/plans/random_plan.h"
 #include "tests/helpers/plans/sample_plan.h"
 #include "tests/helpers/programs/test_programs.h"
@@ -191,7 +191,7 @@ std::vector<std::string> plans() {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     texts.push_back(*write_plan(testing::random_plan(seed), host, diagnostics));
   }
-  for (const auto& entry : std::filesystem::directory_iterator("tests/peer_plans")) {
+  for (const auto& entry : std::filesystem::directory_iterator("tests/mscclpp_plans")) {
     if (entry.path().extension() != ".json") continue;
     const auto program = read_plan(read_file(entry.path()).value(), entry.path(), diagnostics);
     if (program) texts.push_back(*write_plan(*program, host, diagnostics));
@@ -269,7 +269,7 @@ TEST_CASE("FORMAT.md has every key and every reason for a long name") {
     check_quoted(place.substr(place.rfind('/') + 1));
   }
   for (size_t f = 1; f < kPeerFaults; ++f) {
-    check_quoted(std::string(name(static_cast<PeerFault>(f))));
+    check_quoted(std::string(name(static_cast<MscclppFault>(f))));
   }
   for (const OpInfo& row : op_table()) {
     if (!row.wire.empty()) check_quoted(std::string(row.wire));

@@ -21,7 +21,7 @@ constexpr std::string_view kFiles[] = {
 
 constexpr KeySet kKeys = {w_name,
                           w_description,
-                          w_peer_wire_only,
+                          w_mscclpp_wire_only,
                           w_max_threads_per_block,
                           w_max_blocks,
                           w_max_ops_per_block,
@@ -58,7 +58,7 @@ std::optional<Target> read_target(std::string_view text, const std::string& file
   const auto number = [&](KnownWord key, uint32_t& limit) { return reader.number(m[key], limit); };
   const bool right =
       m.read(reader, 0, kKeys) && read_strings(reader, m, t) &&
-      reader.boolean(m[w_peer_wire_only], t.peer_wire_only) &&
+      reader.boolean(m[w_mscclpp_wire_only], t.mscclpp_wire_only) &&
       number(w_max_threads_per_block, t.max_threads_per_block) &&
       number(w_max_blocks, t.max_blocks) && number(w_max_ops_per_block, t.max_ops_per_block) &&
       number(w_max_operands_per_op, t.max_operands_per_op) &&
@@ -80,16 +80,17 @@ OpLimits Target::op_limits() const {
   // What single ops may be at MSCCL++'s executor: reasons of plans/FORMAT.md, §4.
   uint64_t absent = 0;
   for (const OpInfo& op : op_table()) {
-    if (peer_wire_only && op.wire.empty()) absent |= uint64_t{1} << static_cast<uint32_t>(op.kind);
+    if (mscclpp_wire_only && op.wire.empty())
+      absent |= uint64_t{1} << static_cast<uint32_t>(op.kind);
   }
   return {.operands = max_operands_per_op,
           .channels = max_channels_per_op,
           .semaphores = max_semaphores_per_op,
-          .unpacks = peer_wire_only ? 1u : 0u,
+          .unpacks = mscclpp_wire_only ? 1u : 0u,
           .absent = absent,
-          .fixed_gets = peer_wire_only,
-          .unmixed_shared_sums = peer_wire_only,
-          .one_source_kind = peer_wire_only};
+          .fixed_gets = mscclpp_wire_only,
+          .unmixed_shared_sums = mscclpp_wire_only,
+          .one_source_kind = mscclpp_wire_only};
 }
 
 const std::vector<Target>& builtin_targets() {

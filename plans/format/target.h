@@ -16,7 +16,7 @@ namespace mscclc {
 struct Target {
   std::string name;
   std::string description;
-  bool peer_wire_only = false;  ///< only what MSCCL++'s executor runs correctly (target mscclpp)
+  bool mscclpp_wire_only = false;  ///< only what MSCCL++'s executor runs correctly (target mscclpp)
   uint32_t max_threads_per_block = 0, max_blocks = 0;
   uint32_t max_ops_per_block = 0, max_operands_per_op = 0, max_channels_per_op = 0;
   uint32_t max_channels_per_block = 0, max_remote_buffers_per_block = 0;

@@ -16,7 +16,7 @@ std::string file_with(const std::string& text) {
 }
 
 const std::string kRight =
-    R"({"name":"tiny","description":"","peer_wire_only":true,"max_threads_per_block":1,)"
+    R"({"name":"tiny","description":"","mscclpp_wire_only":true,"max_threads_per_block":1,)"
     R"("max_blocks":2,"max_ops_per_block":3,"max_operands_per_op":4,"max_channels_per_op":5,)"
     R"("max_channels_per_block":6,"max_remote_buffers_per_block":7,"max_semaphores_per_op":8,)"
     R"("max_channels":10,"max_barriers":9,"shared_bytes_per_op":11,"max_shared_bytes":12,)"
@@ -41,9 +41,9 @@ TEST_CASE("the built-in targets") {
   Diagnostics diagnostics;
   const auto host = find_target("host", diagnostics);
   REQUIRE(host);
-  CHECK_FALSE(host->peer_wire_only);
+  CHECK_FALSE(host->mscclpp_wire_only);
   CHECK(host->max_blocks == 0);
-  CHECK(find_target("mscclpp", diagnostics)->peer_wire_only);
+  CHECK(find_target("mscclpp", diagnostics)->mscclpp_wire_only);
   CHECK(find_target("mscclpp", diagnostics)->max_bytes == 0xffffffff);
   CHECK(find_target("sm_90", diagnostics)->max_blocks == 132);
 }
@@ -53,7 +53,7 @@ TEST_CASE("a file is a target") {
   const auto target = find_target(file_with(kRight), diagnostics);
   REQUIRE(target);
   CHECK(target->name == "tiny");
-  CHECK(target->peer_wire_only);
+  CHECK(target->mscclpp_wire_only);
   CHECK(target->max_threads_per_block == 1);
   CHECK(target->max_blocks == 2);
   CHECK(target->max_ops_per_block == 3);
@@ -74,7 +74,7 @@ TEST_CASE("mistakes in target files") {
   CHECK(refused_target(kRight, "\"max_blocks\":2,", "") == ": key 'max_blocks' is missing");
   CHECK(refused_target(kRight, "max_blocks", "max_block") == ": unknown key 'max_block'");
   CHECK(refused_target(kRight, ":true", ":1") ==
-        ": peer_wire_only: expected a boolean, found a number");
+        ": mscclpp_wire_only: expected a boolean, found a number");
   CHECK(refused_target(kRight, ":2,", ":\"2\",") ==
         ": max_blocks: expected a number, found a string");
   CHECK(refused_target(kRight, ":2,", ":4294967296,") ==

@@ -13,13 +13,13 @@ import mscclc
 from mscclc.mscclpp.command import compile_program, main
 from mscclc.mscclpp.run import trace
 
-from peer_plans import PEER_PLANS
+from mscclpp_plans import MSCCLPP_PLANS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "..", "testdata")
-PLANS = os.path.join(HERE, "..", "..", "tests", "peer_plans")
+PLANS = os.path.join(HERE, "..", "..", "tests", "mscclpp_plans")
 
-# Refused by the prover, for reasons that a schedule shows (tests/peer_plans/verdicts_test.cc).
+# Refused by the prover, for reasons that a schedule shows (tests/mscclpp_plans/verdicts_test.cc).
 REFUSED = {
     "ag_nvls_zero_copy_r4_i2", "ag_ring_r4_i2", "ar_nvls_zero_copy_r4", "da_rs_multinode_r4",
     "mn_rs_r4", "mn_send_recv_r4", "repo_et_reduce_nvls", "repo_et_reduce_tbg",
@@ -50,7 +50,7 @@ def normal(value):
 
 def traced(name):
     """The program for a plan of MSCCL++'s, what it printed, and that plan."""
-    program, arguments = PEER_PLANS[name]
+    program, arguments = MSCCLPP_PLANS[name]
     golden = json.loads(read(os.path.join(PLANS, name + ".json")))
     path = os.path.join(DATA, "mscclpp", program + ".py")
     programs, printed = trace(path, ["--name", golden["name"], *arguments.split()])
@@ -74,15 +74,15 @@ def run_source(source):
         return (path, *run_command(path))
 
 
-class PeerPlans(unittest.TestCase):
+class MscclppPlans(unittest.TestCase):
     maxDiff = 2000
 
     def test_all_plans_are_listed(self):
         names = {os.path.basename(path)[:-5] for path in glob.glob(os.path.join(PLANS, "*.json"))}
-        self.assertEqual(names, set(PEER_PLANS) | NOT_MADE)
+        self.assertEqual(names, set(MSCCLPP_PLANS) | NOT_MADE)
 
     def test_programs_print_the_plans_of_the_peer(self):
-        for name in PEER_PLANS:
+        for name in MSCCLPP_PLANS:
             with self.subTest(name):
                 program, printed, golden = traced(name)
                 self.assertEqual(normal(json.loads(printed)), normal(golden))
@@ -91,7 +91,7 @@ class PeerPlans(unittest.TestCase):
 
     def test_our_plans_are_proved_and_run_right(self):
         refused = set()
-        for name in PEER_PLANS:
+        for name in MSCCLPP_PLANS:
             with self.subTest(name):
                 try:
                     plan = mscclc.Plan(compile_program(traced(name)[0], "plan"))
@@ -104,7 +104,7 @@ class PeerPlans(unittest.TestCase):
         self.assertEqual(refused, REFUSED)
 
     def test_what_is_proved_of_the_peers_plans(self):
-        for name in PEER_PLANS:
+        for name in MSCCLPP_PLANS:
             with self.subTest(name):
                 program, _, golden = traced(name)
                 if name in REFUSED:

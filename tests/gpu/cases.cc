@@ -28,12 +28,12 @@ Result<Case> compiled(std::string_view name, const Defines& defines) {
 }
 
 // What the prover refuses has results that depend on the schedule (docs/design/verification.md says
-// why, tests/peer_plans/verdicts_test.cc demonstrates it): on GPUs, too, some go wrong, so no
+// why, tests/mscclpp_plans/verdicts_test.cc demonstrates it): on GPUs, too, some go wrong, so no
 // result of theirs says anything of the runtime.
 void add_peers(const StageOptions& options, std::vector<Case>& cases,
                std::vector<std::string>& refused) {
   std::vector<std::filesystem::path> files;  // in one order: a seed means the same everywhere
-  for (const auto& file : std::filesystem::directory_iterator("tests/peer_plans")) {
+  for (const auto& file : std::filesystem::directory_iterator("tests/mscclpp_plans")) {
     files.push_back(file.path());
   }
   std::ranges::sort(files);

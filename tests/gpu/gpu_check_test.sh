@@ -11,7 +11,7 @@ has() { grep -qxF -- "$2" "$1" || fail "no line '$2' in $1: $(cat "$1")"; }
 
 root=$PWD programs=$TEST_TMPDIR/programs started=$TEST_TMPDIR/started
 export started
-mkdir -p "$programs" "$TEST_TMPDIR/here/plans" "$TEST_TMPDIR/here/tests/peer_plans"
+mkdir -p "$programs" "$TEST_TMPDIR/here/plans" "$TEST_TMPDIR/here/tests/mscclpp_plans"
 program() {  # name, its text comes from standard input
   { echo '#!/usr/bin/env bash'; cat; } >"$programs/$1"
   chmod +x "$programs/$1"

@@ -9,7 +9,7 @@ fail() {
 }
 programs=$TEST_TMPDIR/programs tools=$TEST_TMPDIR/tools started=$TEST_TMPDIR/started
 export started
-mkdir -p "$programs/nccl-tests" "$programs/kernels" "$tools" tests/peer_plans
+mkdir -p "$programs/nccl-tests" "$programs/kernels" "$tools" tests/mscclpp_plans
 program() {  # path, its text comes from standard input
   { echo '#!/usr/bin/env bash'; cat; } >"$1"
   chmod +x "$1"

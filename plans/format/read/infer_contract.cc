@@ -1,4 +1,4 @@
-// The contract that a peer's plan implies: its `collective`, chunk counts and `inplace`.
+// The contract that a plan of MSCCL++ implies: its `collective`, chunk counts and `inplace`.
 #include <fmt/format.h>
 
 #include "plans/format/read/read_state.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "plans/format/wire/peer_rules.h"
+#include "plans/format/wire/mscclpp_rules.h"
 
 namespace mscclc {
 
@@ -102,8 +102,8 @@ bool DataChannels::end() const {
   return row_ == rows_end_ || state_.fail(row_, "begins with no later thread block");
 }
 
-/// Where a peer's plan has several channels to one peer in a block, those that no op names must be
-/// there for the data: each is given to one ref.
+/// Where a plan of MSCCL++ has several channels to one peer in a block, those that no op names must
+/// be there for the data: each is given to one ref.
 void DataChannels::find_spare(const std::vector<uint32_t>& table, NodeId ops) {
   std::vector<bool> named(table.size());
   mark_named(ops, named);

@@ -60,7 +60,7 @@ class DataChannels {
   ReadState& state_;
   uint32_t rank_;
   StampedArray by_peer_;
-  std::vector<uint32_t> spare_;  ///< of a peer's plan: channels that no op of the block names
+  std::vector<uint32_t> spare_;  ///< of a plan of MSCCL++: channels that no op of the block names
   NodeId row_ = kNoNode, rows_end_ = kNoNode;  ///< the next row of `data_channels`
 };
 

@@ -252,7 +252,7 @@ class ChannelDeclarer {
   size_t most_switches_ = 0;
 };
 
-/// Declares the channels of a rank of a peer's plan, in the order in which it lists them.
+/// Declares the channels of a rank of a plan of MSCCL++, in the order in which it lists them.
 void declare_listed(ReadState& state, uint32_t rank) {
   WireRank& wire = state.ranks[rank];
   Program& program = state.program;
@@ -338,7 +338,7 @@ bool find_partners(ReadState& state) {
   return true;
 }
 
-/// Names the switches of a peer's plan: those that are created together have one number.
+/// Names the switches of a plan of MSCCL++: those that are created together have one number.
 void name_switches(ReadState& state) {
   std::map<std::tuple<std::vector<int64_t>, WireType, uint32_t>, int64_t> numbers;
   for (uint32_t r = 0; r < state.ranks.size(); ++r) {

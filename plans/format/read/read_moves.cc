@@ -222,8 +222,8 @@ bool BlockReader::assign_listed(NodeId list, ChannelKind kind) {
   return true;
 }
 
-/// Without a note to the contrary, a sum of our plans is what the call asks for, of a peer's plan a
-/// sum; other reductions are what they say.
+/// Without a note to the contrary, a sum of our plans is what the call asks for, of a plan of
+/// MSCCL++ a sum; other reductions are what they say.
 bool BlockReader::read_reduction(const Members& m, Op& op) {
   op.reduce = state_.ours && !state_.program.foreign ? ReduceOp::call : ReduceOp::sum;
   const NodeId node = m[w_reduce_op];

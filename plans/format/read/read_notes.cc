@@ -85,7 +85,7 @@ class NoteReader {
   }
 
   /// On the wire the plain source of a packet sum is first. In the IR it is where it is added: at
-  /// the end in a peer's plan, in front in ours, the other way round for the ops in the list.
+  /// the end in a plan of MSCCL++, in front in ours, the other way round for the ops in the list.
   bool move_plain_sources(KnownWord key) {
     const bool foreign = state_.program.foreign;
     std::vector<bool> listed(ops_.size());

@@ -1,6 +1,6 @@
 // Scratch: on the wire one space of chunks per rank, in the IR buffers with their packets and
-// copies. Our plans say where each buffer stands. In a peer's plan a run of chunks that is used for
-// packets is one buffer, a run used for plain data another.
+// copies. Our plans say where each buffer stands. In a plan of MSCCL++ a run of chunks that is used
+// for packets is one buffer, a run used for plain data another.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -106,7 +106,7 @@ bool place_ours(ReadState& state, ScratchRanges& runs) {
   return true;
 }
 
-// ---- a peer's plans ----
+// ---- MSCCL++'s plans ----
 
 bool check_use(const ReadState& state, const ScratchUse& use) {
   if (use.packets && !state.packets) {

@@ -4,7 +4,8 @@
 //   read_blocks   thread blocks and their ops; scratch refs still count the chunks of the wire
 //   read_scratch  scratch buffers, and which of them each scratch ref means
 //   read_notes    what the extra key says about the ops of each rank
-//   read_header   the extra key's contract, select, launch and sites, or what a peer's plan implies
+//   read_header   the extra key's contract, select, launch and sites, or what a plan of MSCCL++
+//   implies
 #pragma once
 
 #include <cstdint>
@@ -100,7 +101,7 @@ bool read_extra(ReadState& state, NodeId extra);
 /// Reads the record of a proof of a plan for `plan_target`.
 bool read_proof(const JsonReader& json, NodeId node, std::string_view plan_target,
                 ProofRecord& record);
-/// Makes the contract that a peer's plan implies. Needs the ops.
+/// Makes the contract that a plan of MSCCL++ implies. Needs the ops.
 bool infer_contract(ReadState& state, NodeId collective, std::string_view name, bool in_place);
 
 }  // namespace mscclc

@@ -16,7 +16,7 @@ uint64_t chunk_bytes(const Program& program, uint64_t message);
 /// The largest offset into any buffer of any rank, counted in chunks.
 uint64_t largest_offset(const Program& program, const WireLayout& layout);
 
-/// `min_message_size` and `max_message_size` of a plan. A program read from a peer's plan keeps
+/// `min_message_size` and `max_message_size` of a plan. A program read from a plan of MSCCL++ keeps
 /// those it had.
 /// `used_loops`: see used_loops().
 Range wire_sizes(const Program& program, const WireLayout& layout,

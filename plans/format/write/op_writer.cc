@@ -134,8 +134,8 @@ void OpWriter::write_op(const Op& op) {
 
 /// Writes the op's name, after judging it, and checks it against the target.
 bool OpWriter::begin_op(const Op& op, const OpFacts& facts) {
-  const PeerFault fault = rules_.judge(rank_, op, facts);
-  const bool is_long = fault != PeerFault::none;
+  const MscclppFault fault = rules_.judge(rank_, op, facts);
+  const bool is_long = fault != MscclppFault::none;
   if (is_long) limits_.check_name(rank_, op, fault);
   limits_.check_op(rank_, op, facts);
   const OpInfo& row = info(op.kind);
@@ -186,7 +186,7 @@ OpWriter::Ref OpWriter::resolve_local(const Operand& o, OpFacts& facts, bool sou
   const uint8_t bit = static_cast<uint8_t>(1u << static_cast<uint32_t>(buffer.type));
   facts.local |= bit;
   if (source) facts.local_sources |= bit;
-  if (buffer_faults_[index] != PeerFault::none) facts.buffer = buffer_faults_[index];
+  if (buffer_faults_[index] != MscclppFault::none) facts.buffer = buffer_faults_[index];
   return {static_cast<Form>(buffer.type), 0, buffer.offset + o.first, o.count};
 }
 
@@ -199,7 +199,7 @@ OpWriter::Ref OpWriter::resolve_remote(const Op& op, const Operand& o, OpFacts& 
   facts.channel = c.kind;
   facts.plain_remote_scratch |=
       buffer.type == WireType::scratch && buffer.packets == PacketFormat::none;
-  if (buffer_faults_[index] != PeerFault::none) facts.buffer = buffer_faults_[index];
+  if (buffer_faults_[index] != MscclppFault::none) facts.buffer = buffer_faults_[index];
   Ref ref{Form::remote, 0, buffer.offset + o.first, o.count};
   if (at_switch) {
     ref.form = Form::switched;

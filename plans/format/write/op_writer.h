@@ -11,7 +11,7 @@
 #include "ir/report/program_report.h"
 #include "plans/format/json/json_writer.h"
 #include "plans/format/wire/block_tables.h"
-#include "plans/format/wire/peer_rules.h"
+#include "plans/format/wire/mscclpp_rules.h"
 #include "plans/format/wire/wire_layout.h"
 #include "plans/format/write/rank_notes.h"
 #include "plans/format/write/target_limits.h"
@@ -74,11 +74,11 @@ class OpWriter {
   const WireLayout& layout_;
   ProgramReport& report_;
   JsonWriter json_;
-  PeerRules rules_;
+  MscclppRules rules_;
   TargetLimits limits_;
   BlockTables tables_;
   RankNotes notes_;
-  std::vector<PeerFault> buffer_faults_;  ///< as layout_.buffers
+  std::vector<MscclppFault> buffer_faults_;  ///< as layout_.buffers
   std::vector<bool> used_loops_;
 
   uint32_t rank_ = 0;

@@ -183,10 +183,10 @@ void TargetLimits::check_barriers(uint32_t rank, const Op& op, uint64_t barriers
   too_many(rank, op, "barriers on a rank", barriers, target_.max_barriers);
 }
 
-void TargetLimits::check_name(uint32_t rank, const Op& op, PeerFault fault) {
-  if (!target_.peer_wire_only) return;
+void TargetLimits::check_name(uint32_t rank, const Op& op, MscclppFault fault) {
+  if (!target_.mscclpp_wire_only) return;
   if (!reported_.insert(std::string(name(fault))).second) return;
-  report_.error("peer-" + std::string(name(fault)), rank, op,
+  report_.error("mscclpp-" + std::string(name(fault)), rank, op,
                 fmt::format("target '{}' cannot run '{}' here: MSCCL++'s executor {}", target_.name,
                             info(op.kind).name, text(fault)));
 }

@@ -8,7 +8,7 @@
 #include "ir/program/program.h"
 #include "ir/report/program_report.h"
 #include "plans/format/target.h"
-#include "plans/format/wire/peer_rules.h"
+#include "plans/format/wire/mscclpp_rules.h"
 #include "plans/format/wire/wire_layout.h"
 
 namespace mscclc {
@@ -31,7 +31,7 @@ class TargetLimits {
                    uint64_t remote_buffers);
   void check_barriers(uint32_t rank, const Op& op, uint64_t barriers);
   /// An op with a long name.
-  void check_name(uint32_t rank, const Op& op, PeerFault fault);
+  void check_name(uint32_t rank, const Op& op, MscclppFault fault);
 
  private:
   void check_bytes(const WireLayout& layout);

@@ -81,7 +81,7 @@ TextSink append_to(std::string& text) {
 /// Our executor counts calls on the device. MSCCL++'s host does, and a captured launch keeps the
 /// number that it had: packets and doubled scratch are then wrong from the second replay on.
 ProofRecord record_of(const WireLayout& layout, const Target& target, const Proof& proof) {
-  const bool by_host = target.peer_wire_only && (layout.packets || layout.double_scratch);
+  const bool by_host = target.mscclpp_wire_only && (layout.packets || layout.double_scratch);
   return {kProverVersion, target.name, !by_host, proof};
 }
 

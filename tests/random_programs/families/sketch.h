@@ -65,7 +65,7 @@ enum class Form : uint8_t {
   ordered,  ///< a program, to which the compiler adds what orders the blocks of a rank
   written,  ///< a program with `auto_sync: false`
   ir,       ///< IR text, that no pass touches
-  foreign   ///< likewise, and counts need not balance, as in a peer's plans
+  foreign   ///< likewise, and counts need not balance, as in MSCCL++'s plans
 };
 std::string text(const Sketch& sketch, Form form);
 

@@ -1,10 +1,10 @@
 // Which program is the port of which plan.
-#include "tests/peer_ports/peer_ports.h"
+#include "tests/ported_plans/ported_plans.h"
 
 namespace mscclc {
 
-const std::vector<PeerPort>& peer_ports() {
-  static const std::vector<PeerPort> ports = {
+const std::vector<PortedPlan>& ported_plans() {
+  static const std::vector<PortedPlan> ports = {
       {"a2a_pipeline_r4", "alltoall_pipeline", "R=4", "",
        "our scratch holds two units of a row at most"},
       {"a2a_pkt_r4", "alltoall_packets", "R=4 B=2", "", ""},

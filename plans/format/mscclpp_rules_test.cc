@@ -1,6 +1,6 @@
 // Every reason for a long name: a program that has it, which the target of MSCCL++'s executor
 // refuses, and which is otherwise written with the long name and read back.
-#include "plans/format/wire/peer_rules.h"
+#include "plans/format/wire/mscclpp_rules.h"
 
 #include <catch2/catch.hpp>
 #include <functional>
@@ -312,7 +312,7 @@ bool refused_for(const Program& program, const std::string& fault) {
   Diagnostics diagnostics;
   if (write_plan(program, *find_target("mscclpp", diagnostics), diagnostics)) return false;
   return std::any_of(diagnostics.all().begin(), diagnostics.all().end(),
-                     [&](const Diagnostic& d) { return d.code == "peer-" + fault; });
+                     [&](const Diagnostic& d) { return d.code == "mscclpp-" + fault; });
 }
 
 void check(const std::string& fault, const RuleCase& c) {
@@ -340,7 +340,7 @@ TEST_CASE("each fault of MSCCL++'s executor gives a long name") {
 
 TEST_CASE("all faults are tried") {
   for (size_t f = 1; f < kPeerFaults; ++f) {  // 0 is none
-    const std::string fault(name(static_cast<PeerFault>(f)));
+    const std::string fault(name(static_cast<MscclppFault>(f)));
     INFO(fault);
     CHECK(kCases.count(fault) > 0);
   }
@@ -365,7 +365,7 @@ TEST_CASE("what MSCCL++'s executor runs rightly has its wire name") {
   add(t, OpKind::sync, {});
   add(t, OpKind::signal, {end_of(kNet)});
   Target wire_only;
-  wire_only.peer_wire_only = true;
+  wire_only.mscclpp_wire_only = true;
   Diagnostics diagnostics;
   CHECK(write_plan(t.program, wire_only, diagnostics));
   INFO(render_text(diagnostics, Sources()));

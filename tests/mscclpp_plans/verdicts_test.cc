@@ -21,9 +21,9 @@ const std::set<std::string> kRefused = {
 };
 
 /// By name, those that can be read.
-std::map<std::string, Program> peer_plans() {
+std::map<std::string, Program> mscclpp_plans() {
   std::map<std::string, Program> plans;
-  for (const auto& entry : std::filesystem::directory_iterator("tests/peer_plans")) {
+  for (const auto& entry : std::filesystem::directory_iterator("tests/mscclpp_plans")) {
     if (entry.path().extension() != ".json") continue;
     Diagnostics diagnostics;
     auto program = read_plan(read_file(entry.path()).value(), entry.path(), diagnostics);
@@ -46,7 +46,7 @@ std::vector<Suspect> suspects_of(const std::vector<Unordered>& unordered) {
 
 TEST_CASE("MSCCL++'s plans are refused for reasons that a witness demonstrates") {
   std::set<std::string> refused;
-  for (const auto& [name, program] : peer_plans()) {
+  for (const auto& [name, program] : mscclpp_plans()) {
     INFO(name);
     Diagnostics diagnostics;
     std::vector<Unordered> unordered;

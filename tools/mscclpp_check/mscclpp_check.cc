@@ -1,9 +1,10 @@
 // Runs a plan in the executor of MSCCL++ and checks every element: one process for each rank, the
 // plan's collective from its `mscclc` key, buffers that are allocations of their own and buffers
-// that lie inside larger ones, in and out of place, both packet types. tools/peer_check.sh builds
-// it against the user's MSCCL++ and runs it over the library; it is no part of our own build.
+// that lie inside larger ones, in and out of place, both packet types. tools/mscclpp_check.sh
+// builds it against the user's MSCCL++ and runs it over the library; it is no part of our own
+// build.
 //
-//   peer_check PLAN [--dtype f16|f32|i32] [--chunk BYTES]… [--calls N] [--patience SECONDS]
+//   mscclpp_check PLAN [--dtype f16|f32|i32] [--chunk BYTES]… [--calls N] [--patience SECONDS]
 //              [--wait stream|poll]
 //
 // One line for each form. Exit code 0: all right; 1: something wrong; 2: wrong use.
@@ -41,7 +42,7 @@ namespace {
 using Json = nlohmann::json;
 
 [[noreturn]] void give_up(const std::string& why) {
-  std::fprintf(stderr, "peer_check: %s\n", why.c_str());
+  std::fprintf(stderr, "mscclpp_check: %s\n", why.c_str());
   std::_Exit(2);
 }
 
@@ -465,7 +466,7 @@ int main(int argc, char** argv) {
   const std::optional<Options> options = argc < 2 ? std::nullopt : read_options(argc, argv);
   if (!options) {
     give_up(
-        "usage: peer_check PLAN [--dtype f16|f32|i32] [--chunk BYTES, a multiple of 16]... "
+        "usage: mscclpp_check PLAN [--dtype f16|f32|i32] [--chunk BYTES, a multiple of 16]... "
         "[--calls N] [--patience SECONDS] [--wait stream|poll]");
   }
   const Plan plan = read_plan(argv[1]);

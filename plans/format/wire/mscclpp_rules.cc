@@ -1,4 +1,4 @@
-#include "plans/format/wire/peer_rules.h"
+#include "plans/format/wire/mscclpp_rules.h"
 
 #include <algorithm>
 #include <array>
@@ -14,14 +14,14 @@ struct FaultText {
 };
 constexpr FaultText kFaults[] = {
     {"none", ""},
-#define PEER_FAULT(name, text) {#name, text},
-#include "plans/format/wire/peer_rules.def"
+#define MSCCLPP_FAULT(name, text) {#name, text},
+#include "plans/format/wire/mscclpp_rules.def"
 };
 
 /// REQUIRES: not in_turn.
-PeerFault fault_of(Summation summation) {
+MscclppFault fault_of(Summation summation) {
   precondition(summation != Summation::in_turn);
-  return summation == Summation::tree ? PeerFault::tree : PeerFault::exact;
+  return summation == Summation::tree ? MscclppFault::tree : MscclppFault::exact;
 }
 
 struct LongNames {
@@ -58,8 +58,8 @@ bool exceeds_ports(const Program& program, const WireLayout& layout, uint32_t ra
   for (const Channel& c : program.ranks[rank].channels) {
     if (c.kind == ChannelKind::port) ports.push_back(c.peer);
   }
-  if (ports.size() > PeerRules::kMaxPorts) return true;
-  if (3 * ports.size() <= PeerRules::kMaxPortBuffers) return false;
+  if (ports.size() > MscclppRules::kMaxPorts) return true;
+  if (3 * ports.size() <= MscclppRules::kMaxPortBuffers) return false;
   ports.clear();
   for (const Op& op : program.ranks[rank].ops) {
     if ((info(op.kind).channels & kPort) == 0 || !info(op.kind).moves_data()) continue;
@@ -72,7 +72,7 @@ bool exceeds_ports(const Program& program, const WireLayout& layout, uint32_t ra
     }
   }
   std::sort(ports.begin(), ports.end());
-  return std::unique(ports.begin(), ports.end()) - ports.begin() > PeerRules::kMaxPortBuffers;
+  return std::unique(ports.begin(), ports.end()) - ports.begin() > MscclppRules::kMaxPortBuffers;
 }
 
 /// True if ranks cut doubled scratch at different places, whatever their buffers: packets that one
@@ -88,8 +88,8 @@ bool has_uneven_halves(const Program& program, const WireLayout& layout) {
 
 }  // namespace
 
-std::string_view name(PeerFault fault) { return kFaults[static_cast<size_t>(fault)].name; }
-std::string_view text(PeerFault fault) { return kFaults[static_cast<size_t>(fault)].text; }
+std::string_view name(MscclppFault fault) { return kFaults[static_cast<size_t>(fault)].name; }
+std::string_view text(MscclppFault fault) { return kFaults[static_cast<size_t>(fault)].text; }
 
 std::string_view long_name(OpKind kind, bool relaxed) {
   const LongNames& names = long_names()[static_cast<size_t>(kind)];
@@ -105,106 +105,106 @@ std::optional<OpKind> find_long_name(std::string_view name, bool& relaxed) {
   return std::nullopt;
 }
 
-PeerRules::PeerRules(const Program& program, const WireLayout& layout)
+MscclppRules::MscclppRules(const Program& program, const WireLayout& layout)
     : program_(program),
       double_scratch_(layout.double_scratch),
       uneven_halves_(has_uneven_halves(program, layout)) {
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     const std::vector<Buffer>& buffers = program.ranks[r].buffers;
     if (buffers[kInput].chunks == 0 || buffers[kOutput].chunks == 0) {
-      whole_plan_ = PeerFault::no_chunks;
+      whole_plan_ = MscclppFault::no_chunks;
     }
     const std::vector<Channel>& channels = program.ranks[r].channels;
     if (std::ranges::any_of(channels, [](const Channel& c) { return c.credits != 0; })) {
-      whole_plan_ = PeerFault::credits;
+      whole_plan_ = MscclppFault::credits;
     }
     many_ports_.push_back(exceeds_ports(program, layout, r));
   }
 }
 
-PeerFault PeerRules::judge_buffer(const WireBuffer& buffer) const {
-  if (buffer.type != WireType::scratch) return PeerFault::none;
+MscclppFault MscclppRules::judge_buffer(const WireBuffer& buffer) const {
+  if (buffer.type != WireType::scratch) return MscclppFault::none;
   if (buffer.packets != PacketFormat::none && info(buffer.packets).protocol.empty()) {
-    return PeerFault::packet_format;
+    return MscclppFault::packet_format;
   }
-  if (buffer.units != 0) return PeerFault::units;
-  return buffer.copies > (double_scratch_ ? 2u : 1u) ? PeerFault::copies : PeerFault::none;
+  if (buffer.units != 0) return MscclppFault::units;
+  return buffer.copies > (double_scratch_ ? 2u : 1u) ? MscclppFault::copies : MscclppFault::none;
 }
 
-PeerFault PeerRules::judge_kind(const Op& op, const OpFacts& facts) const {
-  if (whole_plan_ != PeerFault::none) return whole_plan_;
+MscclppFault MscclppRules::judge_kind(const Op& op, const OpFacts& facts) const {
+  if (whole_plan_ != MscclppFault::none) return whole_plan_;
   const OpInfo& row = info(op.kind);
-  if (row.wire.empty()) return PeerFault::no_such_op;
-  if (op.kind == OpKind::flush) return PeerFault::flush_ignored;
-  if (facts.signals_early) return PeerFault::signal_order;
-  return row.moves_data() ? judge_move(op, facts) : PeerFault::none;
+  if (row.wire.empty()) return MscclppFault::no_such_op;
+  if (op.kind == OpKind::flush) return MscclppFault::flush_ignored;
+  if (facts.signals_early) return MscclppFault::signal_order;
+  return row.moves_data() ? judge_move(op, facts) : MscclppFault::none;
 }
 
-PeerFault PeerRules::judge_move(const Op& op, const OpFacts& facts) const {
-  if (facts.buffer != PeerFault::none) return facts.buffer;
-  if (facts.unmatched_switch) return PeerFault::switch_order;
-  if (facts.unaligned_switch) return PeerFault::switch_layout;
-  if (op.reduce != ReduceOp::call && op.reduce != ReduceOp::sum) return PeerFault::reduction;
+MscclppFault MscclppRules::judge_move(const Op& op, const OpFacts& facts) const {
+  if (facts.buffer != MscclppFault::none) return facts.buffer;
+  if (facts.unmatched_switch) return MscclppFault::switch_order;
+  if (facts.unaligned_switch) return MscclppFault::switch_layout;
+  if (op.reduce != ReduceOp::call && op.reduce != ReduceOp::sum) return MscclppFault::reduction;
   if (op.summation != Summation::in_turn) return fault_of(op.summation);
-  if (facts.plain_in_the_middle) return PeerFault::plain_in_the_middle;
-  if (facts.plain_remote_scratch && double_scratch_) return PeerFault::double_scratch;
-  if ((facts.remote & kScratchBit) != 0 && uneven_halves_) return PeerFault::uneven_halves;
-  if (op.loop != kNone && op.parts != 0) return PeerFault::part_in_pipeline;
+  if (facts.plain_in_the_middle) return MscclppFault::plain_in_the_middle;
+  if (facts.plain_remote_scratch && double_scratch_) return MscclppFault::double_scratch;
+  if ((facts.remote & kScratchBit) != 0 && uneven_halves_) return MscclppFault::uneven_halves;
+  if (op.loop != kNone && op.parts != 0) return MscclppFault::part_in_pipeline;
   if (program_.launch.reuse_scratch) {
-    if ((facts.remote & kCallerBits) != 0) return PeerFault::shared_remote;
+    if ((facts.remote & kCallerBits) != 0) return MscclppFault::shared_remote;
     const bool mixed = (facts.local & kScratchBit) != 0 && (facts.local & kCallerBits) != 0;
     const bool reduces = op.kind == OpKind::reduce || op.kind == OpKind::reduce_send;
-    if (reduces && mixed) return PeerFault::shared_reduce;
+    if (reduces && mixed) return MscclppFault::shared_reduce;
   }
   return judge_operands(op, facts);
 }
 
 /// What single ops do wrongly with some of their operands.
-PeerFault PeerRules::judge_operands(const Op& op, const OpFacts& facts) const {
+MscclppFault MscclppRules::judge_operands(const Op& op, const OpFacts& facts) const {
   const bool port = facts.remote != 0 && facts.channel == ChannelKind::port;
   switch (op.kind) {
     case OpKind::get:
       // Shared scratch may have another distance between chunks than the caller's buffers.
       if (facts.offsets_differ || facts.remote != kScratchBit ||
           (program_.launch.reuse_scratch && facts.local != kScratchBit)) {
-        return PeerFault::get_offsets;
+        return MscclppFault::get_offsets;
       }
       break;
     case OpKind::put_packets:
-      if (port) return PeerFault::port_packets;
+      if (port) return MscclppFault::port_packets;
       [[fallthrough]];
     case OpKind::put:
-      if (!port && !is_single(facts.local_sources)) return PeerFault::mixed_sources;
+      if (!port && !is_single(facts.local_sources)) return MscclppFault::mixed_sources;
       [[fallthrough]];
     case OpKind::put_with_signal:
     case OpKind::put_with_signal_and_flush:
-      if (port && (facts.local_sources & kCallerBits) != 0) return PeerFault::port_source;
+      if (port && (facts.local_sources & kCallerBits) != 0) return MscclppFault::port_source;
       break;
     case OpKind::unpack_packets:
-      if (op.dsts > 1) return PeerFault::many_unpacked;
+      if (op.dsts > 1) return MscclppFault::many_unpacked;
       break;
     default:
       break;
   }
-  return PeerFault::none;
+  return MscclppFault::none;
 }
 
-PeerFault PeerRules::judge_limits(uint32_t rank, const Op& op, const OpFacts& facts) const {
+MscclppFault MscclppRules::judge_limits(uint32_t rank, const Op& op, const OpFacts& facts) const {
   const bool moves = info(op.kind).moves_data();
-  if (moves && std::max(op.dsts, op.srcs) > 10) return PeerFault::many_operands;
-  if (moves && facts.ids > 8) return PeerFault::many_channels;
-  if (facts.ids > program_.launch.threads) return PeerFault::few_threads;
+  if (moves && std::max(op.dsts, op.srcs) > 10) return MscclppFault::many_operands;
+  if (moves && facts.ids > 8) return MscclppFault::many_channels;
+  if (facts.ids > program_.launch.threads) return MscclppFault::few_threads;
   if (info(op.kind).has(kReleases) || info(op.kind).has(kAcquires)) {
-    if (facts.ids > 16) return PeerFault::many_semaphores;
+    if (facts.ids > 16) return MscclppFault::many_semaphores;
   }
-  if (facts.barrier >= 16) return PeerFault::many_barriers;
-  if (facts.channel_position >= 16) return PeerFault::block_channels;
-  if (facts.buffer_position >= 16) return PeerFault::block_buffers;
+  if (facts.barrier >= 16) return MscclppFault::many_barriers;
+  if (facts.channel_position >= 16) return MscclppFault::block_channels;
+  if (facts.buffer_position >= 16) return MscclppFault::block_buffers;
   const bool port = facts.channel == ChannelKind::port && (facts.remote != 0 || facts.ids > 0);
-  if (port && many_ports_[rank]) return PeerFault::many_ports;
-  return PeerFault::none;
+  if (port && many_ports_[rank]) return MscclppFault::many_ports;
+  return MscclppFault::none;
 }
 
 }  // namespace mscclc
 
-#undef PEER_FAULT
+#undef MSCCLPP_FAULT

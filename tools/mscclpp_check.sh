@@ -2,14 +2,14 @@
 # Runs the library's plans in the executor of MSCCL++ on the GPUs of this machine, and checks every
 # element; the last line says how many plans were right, refused and wrong.
 #
-#   tools/peer_check.sh [OPTION]… BUILD_OF_MSCCLPP LOGS
+#   tools/mscclpp_check.sh [OPTION]… BUILD_OF_MSCCLPP LOGS
 #
 #   BUILD_OF_MSCCLPP  the folder in which cmake has built MSCCL++ (lib/libmscclpp.so), below its source
 #   LOGS              takes the plans, and the log of each
 #
 #   --ranks N         GPUs (default: 2)
 #   --mscclc FILE     the compiler (default: bazel-bin/tools/mscclc, then mscclc in PATH)
-#   --checker FILE    a peer_check that was built elsewhere; without it g++ builds one
+#   --checker FILE    a mscclpp_check that was built elsewhere; without it g++ builds one
 #   --only REGEX      programs whose name matches
 #   --seconds N       of a plan at most (default: 120)
 #   PLAN.json …       after LOGS: these plans instead of the library's
@@ -17,13 +17,13 @@
 # Every plan runs in chunks of three sizes, in and out of place, with buffers that are allocations of
 # their own and buffers inside larger ones; plans with packets run in LL16 and LL8 each. Programs that
 # --target mscclpp refuses count as refused, with the reason. Programs with a switch are left out
-# unless PEER_CHECK_SWITCH=1: they create multicast objects, which can hang a system that is not set
+# unless MSCCLPP_CHECK_SWITCH=1: they create multicast objects, which can hang a system that is not set
 # up for them. Needs g++, nlohmann/json.hpp and the CUDA headers; no nvcc.
 set -euo pipefail
 
 say() { printf '%s\n' "$*"; }
 die() {
-  printf 'peer_check.sh: %s\n' "$*" >&2
+  printf 'mscclpp_check.sh: %s\n' "$*" >&2
   exit 2
 }
 
@@ -53,17 +53,17 @@ here=$(dirname "$(realpath "$0")")
 [[ -e $build/lib/libmscclpp.so ]] || die "there is no lib/libmscclpp.so in '$build'"
 mkdir -p "$logs"
 export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-if [[ ${PEER_CHECK_SWITCH:-0} != 1 ]]; then export MSCCLPP_FORCE_DISABLE_NVLS=true; fi
+if [[ ${MSCCLPP_CHECK_SWITCH:-0} != 1 ]]; then export MSCCLPP_FORCE_DISABLE_NVLS=true; fi
 
 build_checker() {
   local cuda=${CUDA_HOME:-/usr/local/cuda}
   [[ -e $cuda/include/cuda_runtime.h ]] || die "there is no CUDA in '$cuda'; CUDA_HOME says where"
   say "building the checker ($logs/build.log)"
   g++ -std=c++20 -O2 -rdynamic -I"$build/../include" -I"$build/include" \
-    -I"$build/_deps/json-src/include" -isystem "$cuda/include" "$here/peer_check/peer_check.cc" \
-    -o "$logs/peer_check" -L"$build/lib" -lmscclpp -L"$cuda/lib64" -L"$cuda/lib64/stubs" -lcudart \
+    -I"$build/_deps/json-src/include" -isystem "$cuda/include" "$here/mscclpp_check/mscclpp_check.cc" \
+    -o "$logs/mscclpp_check" -L"$build/lib" -lmscclpp -L"$cuda/lib64" -L"$cuda/lib64/stubs" -lcudart \
     -lcuda -lpthread >"$logs/build.log" 2>&1 || die "it does not build; see $logs/build.log"
-  checker=$logs/peer_check
+  checker=$logs/mscclpp_check
 }
 if [[ -z $checker ]]; then build_checker; fi
 [[ -x $checker ]] || die "'$checker' is no program"
@@ -101,8 +101,8 @@ if ((${#plans[@]} == 0)); then
   for file in "$here"/../plans/*.mscl; do
     name=$(basename "$file" .mscl)
     [[ $name =~ $only ]] || continue
-    if [[ $name == *switch* && ${PEER_CHECK_SWITCH:-0} != 1 ]]; then
-      say "left out $name: PEER_CHECK_SWITCH=1 runs it"
+    if [[ $name == *switch* && ${MSCCLPP_CHECK_SWITCH:-0} != 1 ]]; then
+      say "left out $name: MSCCLPP_CHECK_SWITCH=1 runs it"
     elif compile_one "$name"; then
       run_one "$name" "$logs/$name.json"
     else

@@ -6,12 +6,12 @@
 #include <fstream>
 
 #include "ir/support/read_file.h"
-#include "tests/peer_ports/peer_ports.h"
+#include "tests/ported_plans/ported_plans.h"
 
 int main() {
   const char* folder = std::getenv("BUILD_WORKSPACE_DIRECTORY");
   if (folder != nullptr && chdir(folder) != 0) return 2;
-  const auto table = mscclc::peer_ports_table();
+  const auto table = mscclc::ported_plans_table();
   const std::string page = mscclc::read_file("docs/design/passes.md").value();
   const std::string text = table ? mscclc::with_table(page, *table) : "";
   if (text.empty()) {

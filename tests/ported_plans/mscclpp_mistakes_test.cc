@@ -61,7 +61,7 @@ std::string faults(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the peer: two sums into one chunk become one, whatever the first source") {
+TEST_CASE("MSCCL++: two sums into one chunk become one, whatever the first source") {
   // d = a + b; d = a + c becomes d = a + b + c there.
   const std::string text = R"(
 collective custom(ranks: 2, input: 1, output: 1, inplace: false)
@@ -91,7 +91,7 @@ rank r in 0..2 {
   CHECK(faults(text) == "");
 }
 
-TEST_CASE("the peer: a sum over a switch is stored where it was read, and not kept") {
+TEST_CASE("MSCCL++: a sum over a switch is stored where it was read, and not kept") {
   const std::string text = R"(
 collective allreduce(ranks: 2, chunks: 2, inplace: false)
 rank r in 0..2 {
@@ -116,7 +116,7 @@ rank r in 0..2 {
   CHECK(faults(text) == "");
 }
 
-TEST_CASE("the peer: dependencies do not see what switch ops touch") {
+TEST_CASE("MSCCL++: dependencies do not see what switch ops touch") {
   const std::string text = R"(
 collective allreduce(ranks: 2, chunks: 2)
 rank r in 0..2 {
@@ -162,7 +162,7 @@ rank r in 0..2 {
 )");
 }
 
-TEST_CASE("the peer: dependencies do not see the plain source of a packet sum") {
+TEST_CASE("MSCCL++: dependencies do not see the plain source of a packet sum") {
   const std::string text = R"(
 collective allreduce(ranks: 2)
 rank r in 0..2 {
@@ -188,7 +188,7 @@ rank r in 0..2 {
   CHECK(faults(text) == "");
 }
 
-TEST_CASE("the peer: after a dependency, the op's own accesses are forgotten") {
+TEST_CASE("MSCCL++: after a dependency, the op's own accesses are forgotten") {
   // The last op writes what the second, which has a sync in front of it, reads.
   CHECK(rank_0(compiled(R"(
 collective allreduce(ranks: 2, chunks: 2)
@@ -209,7 +209,7 @@ rank r in 0..2 {
 )");
 }
 
-TEST_CASE("the peer: instances tear references of different lengths apart") {
+TEST_CASE("MSCCL++: instances tear references of different lengths apart") {
   // Whole rows are sent, single chunks added up: of every chunk each instance has the same part.
   const std::string text = R"(
 collective allreduce(ranks: 2, chunks: [2, 2])
@@ -240,7 +240,7 @@ rank r in 0..2 {
   CHECK(faults(blocked) == "");
 }
 
-TEST_CASE("the peer: all instances write the packets of one") {
+TEST_CASE("MSCCL++: all instances write the packets of one") {
   const std::string text = R"(
 collective allreduce(ranks: 2)
 launch instances: 2
@@ -267,7 +267,7 @@ rank r in 0..2 {
   CHECK(faults(text) == "");
 }
 
-TEST_CASE("the peer: a pipeline that ends in a sync deletes the one in front of it") {
+TEST_CASE("MSCCL++: a pipeline that ends in a sync deletes the one in front of it") {
   const std::string text = R"(
 collective allreduce(ranks: 2, inplace: false)
 rank r in 0..2 {
@@ -305,7 +305,7 @@ rank r in 0..2 {
   CHECK(faults(text) == "");
 }
 
-TEST_CASE("the peer: a body is not fused if a sync stands in front of it") {
+TEST_CASE("MSCCL++: a body is not fused if a sync stands in front of it") {
   CHECK(rank_0(compiled(R"(
 collective allreduce(ranks: 3, inplace: false)
 rank r in 0..3 {

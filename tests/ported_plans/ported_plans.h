@@ -11,18 +11,18 @@
 
 namespace mscclc {
 
-struct PeerPort {
-  std::string_view plan;     ///< tests/peer_plans/<plan>.json
+struct PortedPlan {
+  std::string_view plan;     ///< tests/mscclpp_plans/<plan>.json
   std::string_view program;  ///< plans/<program>.mscl
   std::string_view defines;  ///< its -D options, separated by spaces: "R=4 B=1"
   std::string_view excuse;   ///< why a number of ours is larger; "" if none is
   std::string_view remark;   ///< what else a reader should know
 };
 /// The names and values in `defines`.
-std::vector<std::pair<std::string, std::string>> split_defines(const PeerPort& port);
+std::vector<std::pair<std::string, std::string>> split_defines(const PortedPlan& port);
 
 /// All of MSCCL++'s plans, in the order of the table.
-const std::vector<PeerPort>& peer_ports();
+const std::vector<PortedPlan>& ported_plans();
 
 /// What a plan asks of a rank's thread blocks; the largest of all blocks, or ranks.
 struct PlanCost {
@@ -32,13 +32,13 @@ struct PlanCost {
   double scratch = 0;  ///< of a rank, in messages (the larger of input and output), packets in full
 };
 
-/// Reads tests/peer_plans/<plan>.json. REQUIRES: runs in the repository root.
-PlanCost peer_cost(const PeerPort& port);
+/// Reads tests/mscclpp_plans/<plan>.json. REQUIRES: runs in the repository root.
+PlanCost mscclpp_cost(const PortedPlan& port);
 /// Compiles the program with all passes. Its errors are one text.
-Result<PlanCost> our_cost(const PeerPort& port);
+Result<PlanCost> our_cost(const PortedPlan& port);
 
 /// The table of docs/design/passes.md, if all programs compile.
-Result<std::string> peer_ports_table();
+Result<std::string> ported_plans_table();
 /// `page` with its table replaced by `table`; "" if the page has no place for one.
 std::string with_table(const std::string& page, const std::string& table);
 

@@ -1,6 +1,6 @@
 """MSCCL++'s plans, and the program of ours and its arguments that must give each."""
 
-PEER_PLANS = {
+MSCCLPP_PLANS = {
     "ar_2pa_allpairs_r2": ("allreduce_reads", "--ranks 2"),
     "ar_2pa_allpairs_r4": ("allreduce_reads", ""),
     "ar_2pa_allpairs_r4_nofuse": ("allreduce_reads", "--no-fusion"),

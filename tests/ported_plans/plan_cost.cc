@@ -8,7 +8,7 @@
 #include "compiler/compile.h"
 #include "ir/support/read_file.h"
 #include "plans/format/plan_json.h"
-#include "tests/peer_ports/peer_ports.h"
+#include "tests/ported_plans/ported_plans.h"
 
 namespace mscclc {
 namespace {
@@ -56,7 +56,7 @@ double scratch_of(const Program& program, uint32_t rank) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> split_defines(const PeerPort& port) {
+std::vector<std::pair<std::string, std::string>> split_defines(const PortedPlan& port) {
   std::vector<std::pair<std::string, std::string>> defines;
   std::istringstream words{std::string(port.defines)};
   for (std::string word; words >> word;) {
@@ -66,9 +66,9 @@ std::vector<std::pair<std::string, std::string>> split_defines(const PeerPort& p
   return defines;
 }
 
-PlanCost peer_cost(const PeerPort& port) {
+PlanCost mscclpp_cost(const PortedPlan& port) {
   const Json plan =
-      Json::parse(read_file(fmt::format("tests/peer_plans/{}.json", port.plan)).value());
+      Json::parse(read_file(fmt::format("tests/mscclpp_plans/{}.json", port.plan)).value());
   PlanCost cost = count_blocks(plan);
   const double packets = plan["protocol"] == "LL" ? 2 : 1;
   const double copies = plan["use_double_scratch_buffer"].get<bool>() ? 2 : 1;
@@ -81,7 +81,7 @@ PlanCost peer_cost(const PeerPort& port) {
   return cost;
 }
 
-Result<PlanCost> our_cost(const PeerPort& port) {
+Result<PlanCost> our_cost(const PortedPlan& port) {
   Sources sources;
   Diagnostics diagnostics;
   const std::string path = fmt::format("plans/{}.mscl", port.program);

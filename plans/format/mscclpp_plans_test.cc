@@ -1,5 +1,5 @@
-// Every plan of tests/peer_plans: is read, printed, and written again with the same meaning, or is
-// refused with the reason.
+// Every plan of tests/mscclpp_plans: is read, printed, and written again with the same meaning, or
+// is refused with the reason.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -40,9 +40,9 @@ const std::map<std::string, std::map<std::string, std::string>> kLongNames = {
 // of the thread blocks, the DSL's that of the calls in the program.
 const std::set<std::string> kReordered = {"da_ar_multinode_r4_tbg2", "mn_ag_pkt_r4"};
 
-std::map<std::string, std::string> peer_plans() {
+std::map<std::string, std::string> mscclpp_plans() {
   std::map<std::string, std::string> plans;
-  for (const auto& entry : std::filesystem::directory_iterator("tests/peer_plans")) {
+  for (const auto& entry : std::filesystem::directory_iterator("tests/mscclpp_plans")) {
     if (entry.path().extension() == ".json")
       plans[entry.path().stem()] = read_file(entry.path()).value();
   }
@@ -130,10 +130,10 @@ std::string peer_errors(const Diagnostics& diagnostics) {
 
 }  // namespace
 
-TEST_CASE("all peer plans are there") { CHECK(peer_plans().size() == 45); }
+TEST_CASE("all plans of MSCCL++ are there") { CHECK(mscclpp_plans().size() == 45); }
 
-TEST_CASE("peer plans that cannot run are refused with the reason") {
-  const auto plans = peer_plans();
+TEST_CASE("plans of MSCCL++ that cannot run are refused with the reason") {
+  const auto plans = mscclpp_plans();
   for (const auto& [name, message] : kRefused) {
     Diagnostics diagnostics;
     CHECK_FALSE(read_plan(plans.at(name), name, diagnostics));
@@ -141,8 +141,8 @@ TEST_CASE("peer plans that cannot run are refused with the reason") {
   }
 }
 
-TEST_CASE("peer plans are written again with the same meaning") {
-  for (const auto& [name, text] : peer_plans()) {
+TEST_CASE("plans of MSCCL++ are written again with the same meaning") {
+  for (const auto& [name, text] : mscclpp_plans()) {
     if (kRefused.count(name) > 0) continue;
     INFO(name);
     Diagnostics diagnostics;
@@ -175,7 +175,7 @@ TEST_CASE("peer plans are written again with the same meaning") {
 }
 
 TEST_CASE("the target of MSCCL++'s executor refuses exactly the plans with long names") {
-  for (const auto& [name, text] : peer_plans()) {
+  for (const auto& [name, text] : mscclpp_plans()) {
     if (kRefused.count(name) > 0) continue;
     INFO(name);
     Diagnostics diagnostics;
@@ -188,7 +188,7 @@ TEST_CASE("the target of MSCCL++'s executor refuses exactly the plans with long 
 }
 
 TEST_CASE("an op with more operands than MSCCL++'s executor has room for") {
-  const auto plans = peer_plans();
+  const auto plans = mscclpp_plans();
   Diagnostics diagnostics;
   const auto program = read_plan(plans.at("ar_2pa_allpairs_r4"), "plan.json", diagnostics);
   REQUIRE(program);
