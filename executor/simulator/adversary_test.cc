@@ -123,6 +123,29 @@ TEST_CASE("a missing sync after a wait shows by a sender that lingers") {
   CHECK(run_held(t.program, {hold(Hold::What::op, 0, 0)}) == RunStatus::wrong);
 }
 
+TEST_CASE("by chance a relaxed signal comes before one of another thread that publishes") {
+  const auto goes_wrong = [](bool met) {
+    TestProgram t = hand_over();
+    std::vector<Op>& ops = t.program.ranks[0].ops;
+    const Op sync = ops[2], signal = ops[3];
+    ops.insert(ops.begin() + 4, signal)->relaxed = true;
+    if (met) ops.insert(ops.begin() + 4, sync);
+    const Op wait = t.program.ranks[1].ops[0];
+    t.program.ranks[1].ops.push_back(wait);
+    t.program.ranks[1].ops.back().relaxed = true;
+    Simulator runner(t.program);
+    for (uint64_t seed = 1; seed <= 200; ++seed) {
+      const RunSpec spec{
+          .bytes = 256, .iterations = 3, .schedule_seed = seed, .adversary = Adversary{}};
+      Diagnostics diagnostics;
+      if (runner.run(spec, diagnostics).status != RunStatus::right) return true;
+    }
+    return false;
+  };
+  CHECK_FALSE(goes_wrong(true));
+  CHECK(goes_wrong(false));
+}
+
 TEST_CASE("a rank that is a call ahead overwrites what a peer still reads") {
   TestProgram t = hand_over();
   t.program.ranks[0].ops.pop_back();  // does not wait until its inbox is free

@@ -321,6 +321,24 @@ TEST_CASE("signals and waits of one end that order more and less are kept in tur
   CHECK(verdict(other_turn("signal up\nsync\nwait up\n")) == "proved");
 }
 
+TEST_CASE("what is taken of a count twice is kept in turn by a meeting") {
+  const auto turn = [](const std::string& between) {
+    return exchange("tb 0 { " + kEnter + "put up.output <- input\nsync\nsignal up\nwait up\n" +
+                    between + "signal up\nwait up\n}");
+  };
+  const std::string overtaken =
+      "undecided: not decided: a thread of the block may take this before an op that comes ahead "
+      "of it has taken its own, and leave that waiting: put a 'sync' between them";
+  CHECK(verdict(turn("sync\n")) == "proved");
+  CHECK(verdict(turn("")) == overtaken);
+  CHECK(verdict(turn("copy s[0] <- input[0]\nsignal up\nwait up\n")) == overtaken);
+  // Nothing hangs on which thread takes which.
+  CHECK(verdict(
+            exchange("tb 0 { " + kEnter +
+                     "put up.output <- input\nsync\nsignal up\nsignal up\nwait up\nwait up\n}")) ==
+        "proved");
+}
+
 TEST_CASE("both ranks wait before either signals") {
   CHECK(verdict(exchange("tb 0 { " + kEnter + R"(
       put up.output <- input

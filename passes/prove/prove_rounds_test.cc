@@ -158,7 +158,7 @@ signal net }
 /// Two ranks that use one channel each way: first up in one pipeline, then down in another, but in
 /// opposite orders; rank 1 gives `credits` before.
 std::string crossed(uint32_t credits) {
-  std::string give, drain;
+  std::string give, drain = "sync\n";
   for (uint32_t i = 0; i < credits; ++i) give += "signal a\n", drain += "wait a\n";
   return fmt::format(R"(program t
 collective custom(ranks: 2, input: 1, output: 1, inplace: false)
@@ -244,12 +244,16 @@ rank 0 {{
   semaphore free[i in 0..2] = {}
   pipeline unit: 1KiB {{ tb 0 {{ acquire free[0]
 copy output[0] <- input[0]
+sync
 release full[0] }} }}
   pipeline unit: 512 {{ tb 0 {{ acquire full[1]
+sync
 release free[1] }} }}
   pipeline unit: 512 {{ tb 1 {{ acquire free[1]
+sync
 release full[1] }} }}
   pipeline unit: 1KiB {{ tb 1 {{ acquire full[0]
+sync
 release free[0] }} }}
 }}
 )",

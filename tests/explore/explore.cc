@@ -371,8 +371,9 @@ Exploration explore(const Program& program, const ExploreOptions& options) {
   if (columns != 0 && columns != kColumns) return {Verdict::unsupported, "rows of several cells"};
   if (options.order && bind_then(program)) return {Verdict::unsupported, "bits of row functions"};
   Exploration all;
-  for (uint32_t teller = 0; teller < kStrands && all.verdict == Verdict::right; ++teller) {
-    std::optional<Model> model = make_model(program, options, teller);
+  for (const Serving serving : kServings) {
+    if (all.verdict != Verdict::right) break;
+    std::optional<Model> model = make_model(program, options, serving);
     if (!model) return {Verdict::too_large, "too many steps"};
     const Exploration one = Explorer(program, options, std::move(*model)).run();
     all = {one.verdict, one.reason, all.states + one.states, all.same_bits || one.same_bits};

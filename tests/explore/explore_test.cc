@@ -62,6 +62,45 @@ TEST_CASE("no sync before the signal, none after the wait") {
   }
 }
 
+TEST_CASE("threads that have not met signal, and wait, in any order") {
+  const TestProgram swap = exchange();
+  const Op sync = swap.program.ranks[0].ops[4], signal = swap.program.ranks[0].ops[5];
+  const Op wait = swap.program.ranks[1].ops[6];
+  for (const bool met : {true, false}) {
+    // The relaxed signal may be the one that rank 1 waits for.
+    TestProgram t = swap;
+    std::vector<Op>* ops = &t.program.ranks[0].ops;
+    ops->insert(ops->begin() + 6, signal)->relaxed = true;
+    if (met) ops->insert(ops->begin() + 6, sync);
+    t.program.ranks[1].ops.push_back(wait);
+    t.program.ranks[1].ops.back().relaxed = true;
+    check(t.program, met ? Verdict::right : Verdict::race);
+    // The relaxed wait may take the signal that publishes.
+    t = swap;
+    ops = &t.program.ranks[0].ops;
+    ops->insert(ops->begin() + 5, sync);
+    ops->insert(ops->begin() + 5, signal)->relaxed = true;
+    ops = &t.program.ranks[1].ops;
+    if (met) ops->insert(ops->begin() + 6, sync);
+    ops->insert(ops->begin() + 6, wait)->relaxed = true;
+    check(t.program, met ? Verdict::right : Verdict::race);
+  }
+}
+
+TEST_CASE("a wait that takes what an earlier one waits for") {
+  for (const bool met : {true, false}) {
+    TestProgram t = exchange();
+    std::vector<Op>*ops = &t.program.ranks[0].ops, *theirs = &t.program.ranks[1].ops;
+    const Op sync = (*ops)[4], signal = (*ops)[5], wait = (*ops)[6];
+    ops->insert(ops->end(), {sync, wait});
+    if (met) ops->push_back(sync);
+    ops->insert(ops->end(), {signal, signal, wait});
+    theirs->insert(theirs->end(), {sync, (*theirs)[5], (*theirs)[6], (*theirs)[6], sync});
+    theirs->push_back((*theirs)[5]);
+    check(t.program, met ? Verdict::right : Verdict::deadlock);
+  }
+}
+
 TEST_CASE("no flush before the caller changes the source") {
   TestProgram t = exchange_by_port();
   erase(t.program, 0, 7);

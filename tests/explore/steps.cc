@@ -16,8 +16,8 @@ constexpr size_t kMaxSteps = 20000;
 
 class Maker {
  public:
-  Maker(const Program& program, const ExploreOptions& options, uint32_t teller)
-      : program_(program), options_(options), teller_(teller), shape_(program, options.bytes) {}
+  Maker(const Program& program, const ExploreOptions& options, Serving serving)
+      : program_(program), options_(options), serving_(serving), shape_(program, options.bytes) {}
 
   std::optional<Model> make() {
     number();
@@ -223,40 +223,44 @@ class Maker {
 
   void add_sync(const Op& op) { add(Kind::sync, op, syncs_++); }
 
-  bool serves(Kind kind) const {
+  /// Is target `i` of the op this strand's?
+  bool serves(Kind kind, const Op& op, size_t i) const {
+    const bool port = kind == Kind::post || kind == Kind::flush;
+    if (serving_ == Serving::in_turns && !port) {
+      const size_t number = &op - program_.ranks[process_->rank].ops.data();
+      return process_->strand == (number + i) % kStrands;
+    }
     const bool waits = kind == Kind::wait || kind == Kind::acquire || kind == Kind::await;
-    return process_->strand == (waits ? 0 : teller_);
+    return process_->strand == (waits || serving_ == Serving::by_one ? 0 : 1);
   }
 
   /// A step for each of the op's targets, if they are this strand's.
   void add_targets(Kind kind, const Op& op, std::span<const Operand> targets) {
-    if (!serves(kind)) return;
     const uint32_t rank = process_->rank;
-    for (const Operand& o : targets) {
+    for (size_t i = 0; i < targets.size(); ++i) {
+      const Operand& o = targets[i];
       if (kind == Kind::release || kind == Kind::acquire) {
-        add(kind, op, model_.first_semaphore[rank] + o.first);
+        if (serves(kind, op, i)) add(kind, op, model_.first_semaphore[rank] + o.first);
         continue;
       }
       const uint32_t end = model_.first_channel[rank] + o.channel;
       const bool port = program_.ranks[rank].channels[o.channel].kind == ChannelKind::port;
-      if (kind == Kind::signal && port) {
-        add(Kind::post, op, end);
-      } else {
-        add(kind, op, kind == Kind::signal ? model_.partner[end] : end);
-      }
+      const Kind step = kind == Kind::signal && port ? Kind::post : kind;
+      if (serves(step, op, i)) add(step, op, step == Kind::signal ? model_.partner[end] : end);
     }
   }
 
   void add_flags(Kind kind, const Op& op) {
-    if (!serves(kind)) return;
-    for (const Operand& o : program_.dsts(op)) {
-      add(kind, op,
-          model_.flags_of_rank * process_->rank + flag_number(program_, o.buffer, o.first));
+    const auto flags = program_.dsts(op);
+    for (size_t i = 0; i < flags.size(); ++i) {
+      if (!serves(kind, op, i)) continue;
+      const uint32_t flag = flag_number(program_, flags[i].buffer, flags[i].first);
+      add(kind, op, model_.flags_of_rank * process_->rank + flag);
     }
   }
 
   void add_posts(const Op& op) {
-    if (!serves(Kind::post)) return;
+    if (!serves(Kind::post, op, 0)) return;
     const auto dsts = program_.dsts(op), srcs = program_.srcs(op);
     for (size_t i = 0; i < dsts.size(); ++i) {
       const size_t from = info(op.kind).srcs.slot[0].pairwise ? i : 0;
@@ -408,7 +412,7 @@ class Maker {
 
   const Program& program_;
   const ExploreOptions& options_;
-  const uint32_t teller_;
+  const Serving serving_;
   const Shape shape_;
   Model model_;
   std::vector<std::vector<Cell>> first_cells_;
@@ -431,8 +435,8 @@ bool can_model(const Program& program) {
 }
 
 std::optional<Model> make_model(const Program& program, const ExploreOptions& options,
-                                uint32_t teller) {
-  return Maker(program, options, teller).make();
+                                Serving serving) {
+  return Maker(program, options, serving).make();
 }
 
 }  // namespace mscclc::explorer

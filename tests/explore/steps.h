@@ -113,11 +113,18 @@ struct Model {
   std::vector<std::vector<CallerCell>> buffers[2];  ///< by side and rank: cells of chunk 0, 1, …
 };
 
-/// Nothing if there would be more cells or steps than are looked at. `teller`: the strand that
-/// signals, releases, and has to do with ports; strand 0 waits. Which thread does what is not
-/// promised. REQUIRES: can_model().
+/// Which strand of a block waits, signals, releases, and has to do with ports: no thread is
+/// promised, only that one has to do with all ports.
+enum class Serving : uint8_t {
+  by_one,    ///< strand 0
+  by_two,    ///< strand 0 waits, the other one does the rest
+  in_turns,  ///< another one from op to op and from target to target; at ports strand 1
+};
+inline constexpr Serving kServings[] = {Serving::by_one, Serving::by_two, Serving::in_turns};
+
+/// Nothing if there would be more cells or steps than are looked at. REQUIRES: can_model().
 std::optional<Model> make_model(const Program& program, const ExploreOptions& options,
-                                uint32_t teller);
+                                Serving serving);
 
 /// In a pipeline every op moves as many chunks as the pipeline is over.
 bool can_model(const Program& program);

@@ -211,7 +211,7 @@ rank r in 0..2 {
       put c.output[0] <- box[0]
       sync
       signal c
-    } else { signal c ; wait c }
+    } else { signal c ; wait c ; sync }
   } }
 }
 )";

@@ -39,20 +39,37 @@ Counters::Counters(const System& system, ThreadBlocks& blocks, Knowledge& knowle
   }
 }
 
+void Counters::report_turn(uint32_t process, const char* text) {
+  const uint32_t op = blocks_[process].op;
+  if (!findings_.may_report(uint64_t{process} << 32 | op)) return;
+  Finding& finding = findings_.add(Finding::Kind::undecided);
+  finding.second = {process, 0, op, 0};
+  finding.text = text;
+}
+
 /// Lemma K1: threads that have not met do what they do in any order. So a signal that publishes is
 /// the `first` at its end only if they meet before a relaxed one, which may be taken in its place;
 /// and a relaxed wait if they meet before one that learns. `met`: of the first.
 void Counters::keep_turn(uint32_t process, uint64_t& met, bool first) {
-  const ThreadBlock& block = blocks_[process];
-  const uint64_t meeting = (uint64_t{process} + 1) << 32 | block.settled;
+  const uint64_t meeting = meeting_of(process);
   if (first) met = meeting;
   if (premise(Premise::ends_are_used_in_turn, first || met != meeting)) return;
-  if (!findings_.may_report(uint64_t{process} << 32 | block.op)) return;
-  Finding& finding = findings_.add(Finding::Kind::undecided);
-  finding.second = {process, 0, block.op, 0};
-  finding.text =
-      "threads of the block may do this before an op that comes ahead of it at the same end of a "
-      "channel, of which one is 'relaxed' and one is not: put a 'sync' between them";
+  report_turn(process,
+              "threads of the block may do this before an op that comes ahead of it at the same "
+              "end of a channel, of which one is 'relaxed' and one is not: put a 'sync' between "
+              "them");
+}
+
+/// Lemma K1: a thread that is ahead may take what another was to take, which then waits for the
+/// next. That must not hang on what the block has done in between.
+void Counters::take_in_turn(uint32_t process, Counter& counter) {
+  const uint64_t met = std::exchange(counter.took, meeting_of(process));
+  const uint32_t acts = std::exchange(counter.acts, blocks_[process].acts);
+  if (premise(Premise::counts_are_taken_in_turn, met != counter.took || acts == counter.acts))
+    return;
+  report_turn(process,
+              "a thread of the block may take this before an op that comes ahead of it has taken "
+              "its own, and leave that waiting: put a 'sync' between them");
 }
 
 bool Counters::take(uint32_t process, const Op& op, bool semaphores) {
@@ -68,6 +85,7 @@ bool Counters::take(uint32_t process, const Op& op, bool semaphores) {
     }
     --counter.balance;
     if (!semaphores) keep_turn(process, counter.relaxed, op.relaxed);
+    take_in_turn(process, counter);
     if (counter.by_releaser.size() > 1) {
       take_shared(counter, system_.semaphore(block.rank, o.first), block);
     } else if (counter.free > 0) {

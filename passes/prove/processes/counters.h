@@ -67,12 +67,21 @@ class Counters {
     int64_t balance = 0;       ///< given less taken
     /// keep_turn(): the last signal that publishes, and the last relaxed wait.
     uint64_t published = 0, relaxed = 0;
+    /// take_in_turn(): the last that was taken, and what the block had done by then.
+    uint64_t took = 0;
+    uint32_t acts = 0;
     /// Several releasers: what each has published in this call, and how often all were taken.
     std::vector<std::vector<Token>> by_releaser;
     uint32_t taken = 0;
   };
 
   void keep_turn(uint32_t process, uint64_t& met, bool first);
+  void take_in_turn(uint32_t process, Counter& counter);
+  /// Stands for the last meeting of the block's threads.
+  uint64_t meeting_of(uint32_t process) const {
+    return (uint64_t{process} + 1) << 32 | blocks_[process].settled;
+  }
+  void report_turn(uint32_t process, const char* text);
   void take_shared(Counter& counter, uint32_t semaphore, ThreadBlock& block);
   void give(Counter& counter, Token token);
 

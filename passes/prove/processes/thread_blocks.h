@@ -19,6 +19,7 @@ struct ThreadBlock {
   uint32_t op = 0, round = 0, operand = 0;
   uint32_t now = 0;      ///< ops done, over all calls
   uint32_t settled = 0;  ///< ops that all its threads have done
+  uint32_t acts = 0;     ///< ops so far that others may wait for: that give, or send packets
   Row known, entry;
   uint32_t entry_time = 0;
   std::vector<News> gains;   ///< what single threads know, and all after the next meeting

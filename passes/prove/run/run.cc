@@ -224,6 +224,8 @@ void Run::advance(uint32_t process) {
 /// False if the block must wait.
 bool Run::do_op(uint32_t process, const Op& op) {
   const OpInfo& row = info(op.kind);
+  const bool gives = row.has(kSignals) || row.has(kReleases) || row.has(kNotifiesFlags);
+  if (gives || row.cost == CostClass::kPacket) ++blocks_[process].acts;
   if (!row.moves_data()) return do_control(process, op, row);
   if (options_.empty) {  // nothing to wait for, nothing to move
     counters_.publish_move(process, op, row);
