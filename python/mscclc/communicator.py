@@ -49,6 +49,9 @@ class Communicator(Collectives):
     the same parts of it on all ranks: then they are used where they lie, without copies.
     """
 
+    _handle = None
+    _forgotten: list = []  # of communicators that were dropped without close(), which go on
+
     def __init__(
         self, ranks: int, id: bytes, rank: int, *, device: Optional[int] = None,
         timeout: Optional[float] = None, order: Optional[str] = None,
@@ -222,6 +225,10 @@ class Communicator(Collectives):
         self._lifetime.end()
         self._handle = None
         self._unfinished.clear()
+
+    def __del__(self):
+        if self._handle is not None:  # what is queued may still use its buffers
+            self._forgotten.append(self._unfinished)
 
     def __enter__(self) -> "Communicator":
         return self

@@ -54,6 +54,17 @@ class Collectives(unittest.TestCase):
         """
         self.assertEqual(run(2, body), ["True", "True"])
 
+    def test_a_dropped_communicator_keeps_what_its_calls_use(self):
+        body = """if 1:
+            import weakref
+            child, data = comm.split(0), floats(rank)
+            kept = weakref.ref(data)
+            child.allreduce(data)
+            del child, data
+            print(kept() is not None)
+        """
+        self.assertEqual(run(2, body), ["True", "True"])
+
     def test_read_only_inputs_types_and_empty_buffers(self):
         body = """if 1:
             out = bytearray(4)
