@@ -13,14 +13,20 @@ namespace {
 
 bool rounds(Dtype dtype) { return rounds_on_the_way(dtype, info(dtype).accumulate); }
 
-/// A sum that another one may take, with its rank; nullptr: there are only extrema. Sums marked
-/// complete come last: most are, but a plan's own word does not make them so.
+/// A sum that another one may take, with its rank; nullptr: there are only extrema. Whole sums come
+/// last, and which are is found out anew: the plan's own word (Op::complete) does not make them so.
 std::pair<uint32_t, const Op*> rounding_sum(const Program& program) {
-  for (const bool complete : {false, true}) {
+  Program marked = program;
+  Diagnostics unused;
+  PassOptions marks;
+  marks.only = {"complete_sums"};
+  static_cast<void>(run_passes(marked, marks, unused));
+  for (const bool whole : {false, true}) {
     for (uint32_t r = 0; r < program.ranks.size(); ++r) {
-      for (const Op& op : program.ranks[r].ops) {
-        const bool adds = info(op.kind).has(kReduces) && !is_extremum(op.reduce);
-        if (adds && op.complete == complete) return {r, &op};
+      const std::vector<Op>& ops = program.ranks[r].ops;
+      for (size_t i = 0; i < ops.size(); ++i) {
+        const bool adds = info(ops[i].kind).has(kReduces) && !is_extremum(ops[i].reduce);
+        if (adds && marked.ranks[r].ops[i].complete == whole) return {r, &ops[i]};
       }
     }
   }
