@@ -31,6 +31,7 @@ LibraryCall library_call(const Program& program, const cost::Explanation& e, Dty
   call.root = c.root;
   if (c.shift != 0) call.shift = c.shift;
   call.links = machine.links;
+  call.order = std::max(call.order, c.order);
   call.nodes = c.ranks % machine.gpus == 0 ? c.ranks / machine.gpus
                : c.ranks > machine.gpus    ? 0
                                            : 1;
@@ -88,8 +89,9 @@ void explain_choices(const Program& program, const Call& call, const Machine& ma
   if (picked == nullptr) return;
   std::vector<const LibraryRow*> rows;
   for (const LibraryRow& row : table->rows()) {
-    const Mismatch why = row.mismatch(wanted);
-    if (why == Mismatch::none || why == Mismatch::bytes) rows.push_back(&row);
+    LibraryCall smaller = wanted;
+    smaller.bytes = std::min(smaller.bytes, row.bytes);
+    if (row.mismatch(smaller) == Mismatch::none) rows.push_back(&row);
   }
   std::ranges::stable_sort(rows, {},
                            [&](const LibraryRow* row) { return distance(*row, wanted.bytes); });
