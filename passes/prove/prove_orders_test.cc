@@ -242,6 +242,10 @@ TEST_CASE("a sum in another order comes with the remedy for what is promised") {
              "in the order of the ranks, and the option 'tree'"));
   CHECK(said("replicated", "reduce output <- x[r], x[p] for p in others",
              "in the same order on all ranks"));
+  for (const std::string option : {" tree", " exact"}) {
+    CHECK(said("ranks", "reduce output <- x[0], x[1], x[2], x[3]" + option,
+               "leave out the options 'tree' and 'exact'"));
+  }
 }
 
 TEST_CASE("how a switch adds up is not shown as a sum") {

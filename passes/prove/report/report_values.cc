@@ -116,6 +116,9 @@ class ValueReport : FindingText {
       case SumOrder::any:
         break;
     }
+    if (made.find('(') != std::string_view::npos) {  // of ops with an option alone
+      return "leave out the options 'tree' and 'exact', and list the operands in that order";
+    }
     return "list the operands of each sum in that order, the rank's own in its place";
   }
 
