@@ -441,7 +441,8 @@ TEST_CASE("MSCCLC_REQUIRE_PLAN makes a call without a plan an error") {
     const Diagnostic& error = diagnostics.all().at(0);
     CHECK(error.code == "no-plan");
     CHECK(error.message ==
-          "no plan serves allgather over 2 ranks, 1048576 bytes, f32 (MSCCLC_REQUIRE_PLAN)");
+          "no plan serves allgather over 2 ranks, 1048576 bytes, f32, under 'replicated' "
+          "(MSCCLC_REQUIRE_PLAN)");
     REQUIRE(error.notes.size() == 1);
     CHECK(error.notes[0].text == "'one': it is for 0 to 1023 bytes");
   }

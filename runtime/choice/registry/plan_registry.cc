@@ -175,8 +175,10 @@ void log_choice(const PlanRequest& request, const PickedPlan* picked,
 
 void report_no_plan(const PlanRequest& request, const std::vector<PassedOver>& passed_over,
                     Diagnostics& diagnostics) {
-  Diagnostic& error = diagnostics.error(
-      "no-plan", {}, fmt::format("no plan serves {} (MSCCLC_REQUIRE_PLAN)", request_text(request)));
+  Diagnostic& error =
+      diagnostics.error("no-plan", {},
+                        fmt::format("no plan serves {}, under '{}' (MSCCLC_REQUIRE_PLAN)",
+                                    request_text(request), name(request.call.order)));
   for (const PassedOver& p : passed_over) {
     error.notes.push_back({.text = fmt::format("'{}': {}", p.name, p.why)});
   }
