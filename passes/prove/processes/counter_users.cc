@@ -37,12 +37,10 @@ class UserSearch {
     if (user == kNone) user = process;
     // Blocks of different plans are never there at once; those of one have been looked at alone.
     if (user == process || system_.joint()) return;
-    if (!findings_.may_report(uint64_t{process} << 32 | op)) return;
-    Finding& finding = findings_.add(Finding::Kind::undecided);
-    finding.first = {user, 0, kNone, 0};
-    finding.second = {process, 0, op, 0};
-    finding.rank = rank;
-    finding.text = what;
+    Finding* finding = findings_.add_undecided(process, op, what);
+    if (finding == nullptr) return;
+    finding->first = {user, 0, kNone, 0};
+    finding->rank = rank;
   }
 
   void look_at(uint32_t r, uint32_t i, const Operand& o) {

@@ -39,14 +39,6 @@ Counters::Counters(const System& system, ThreadBlocks& blocks, Knowledge& knowle
   }
 }
 
-void Counters::report_turn(uint32_t process, const char* text) {
-  const uint32_t op = blocks_[process].op;
-  if (!findings_.may_report(uint64_t{process} << 32 | op)) return;
-  Finding& finding = findings_.add(Finding::Kind::undecided);
-  finding.second = {process, 0, op, 0};
-  finding.text = text;
-}
-
 /// Lemma K1: threads that have not met do what they do in any order. So a signal that publishes is
 /// the `first` at its end only if they meet before a relaxed one, which may be taken in its place;
 /// and a relaxed wait if they meet before one that learns. `met`: of the first.
@@ -54,10 +46,11 @@ void Counters::keep_turn(uint32_t process, uint64_t& met, bool first) {
   const uint64_t meeting = meeting_of(process);
   if (first) met = meeting;
   if (premise(Premise::ends_are_used_in_turn, first || met != meeting)) return;
-  report_turn(process,
-              "threads of the block may do this before an op that comes ahead of it at the same "
-              "end of a channel, of which one is 'relaxed' and one is not: put a 'sync' between "
-              "them");
+  findings_.add_undecided(
+      process, blocks_[process].op,
+      "threads of the block may do this before an op that comes ahead of it at the same "
+      "end of a channel, of which one is 'relaxed' and one is not: put a 'sync' between "
+      "them");
 }
 
 /// Lemma K1: a thread that is ahead may take what another was to take, which then waits for the
@@ -67,9 +60,10 @@ void Counters::take_in_turn(uint32_t process, Counter& counter) {
   const uint32_t acts = std::exchange(counter.acts, blocks_[process].acts);
   if (premise(Premise::counts_are_taken_in_turn, met != counter.took || acts == counter.acts))
     return;
-  report_turn(process,
-              "a thread of the block may take this before an op that comes ahead of it has taken "
-              "its own, and leave that waiting: put a 'sync' between them");
+  findings_.add_undecided(
+      process, blocks_[process].op,
+      "a thread of the block may take this before an op that comes ahead of it has taken "
+      "its own, and leave that waiting: put a 'sync' between them");
 }
 
 bool Counters::take(uint32_t process, const Op& op, bool semaphores) {

@@ -81,7 +81,6 @@ class Counters {
   uint64_t meeting_of(uint32_t process) const {
     return (uint64_t{process} + 1) << 32 | blocks_[process].settled;
   }
-  void report_turn(uint32_t process, const char* text);
   void take_shared(Counter& counter, uint32_t semaphore, ThreadBlock& block);
   void give(Counter& counter, Token token);
 

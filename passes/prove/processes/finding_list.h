@@ -32,6 +32,14 @@ class FindingList {
     constexpr size_t kMax = 50;
     return findings_.size() < kMax && reported_.insert(key).second;
   }
+  /// Not decided, at an op: `text` says why. nullptr: there is no room, or it is there already.
+  Finding* add_undecided(uint32_t process, uint32_t op, const char* text) {
+    if (!may_report(uint64_t{process} << 32 | op)) return nullptr;
+    Finding& finding = add(Finding::Kind::undecided);
+    finding.second = {process, 0, op, 0};
+    finding.text = text;
+    return &finding;
+  }
   bool reported(uint64_t key) const { return reported_.contains(key); }
   /// `key` is part of a finding that is there.
   void note_reported(uint64_t key) { reported_.insert(key); }
