@@ -5,7 +5,7 @@
 #   machine_figures.sh [OPTION]… PROGRAMS OUT     OUT gets SUMMARY, the text to read, and files.tar.gz
 #
 #   --device threads   the host device, in place of the GPUs (with small sizes)
-#   --seconds N        of it all (290): what has not begun by then is left out, and named
+#   --seconds N        of it all (290): what has not begun by then, but the first step, is left out and named
 #
 # PROGRAMS is a folder with mscclc and mscclc-bench (built with --config=cuda), and, for the cost of stamps that are
 # off, mscclc-bench-without-stamps: mscclc-bench built with --define=stamps=off, too. Run it in the repository's root.

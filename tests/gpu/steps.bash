@@ -5,7 +5,7 @@
 #   summary  the text to read, in it
 #   work     a folder for what is not kept
 #   seconds  of a step, at most
-#   deadline seconds of the script ($SECONDS) after which no step begins or goes on; 0: none
+#   deadline seconds of the script ($SECONDS) after which no step goes on, and none but the first begins; 0: none
 
 passed=0 failed=() left_out=()
 # step NAME CODES COMMAND…: runs it, keeps what it prints in OUT/NAME.txt, and shows it in the summary. CODES:
@@ -15,6 +15,7 @@ step() {
   shift 2
   if ((deadline > 0)); then
     limit=$((deadline - SECONDS < seconds ? deadline - SECONDS : seconds))
+    if ((limit <= 0 && passed + ${#failed[@]} == 0)); then limit=1; fi
     if ((limit <= 0)); then
       printf '\n## %s: left out, the time is up\n' "$name" >>"$summary"
       left_out+=("$name")

@@ -5,7 +5,7 @@
 #   whole_machine.sh right|fast [OPTION]… PROGRAMS OUT
 #
 #   --ranks N     (as many as there are GPUs); more than there are GPUs share them, and what cannot is left out
-#   --seconds N   of the part (590): what has not begun by then is left out, and named
+#   --seconds N   of the part (590): what has not begun by then, but the first step, is left out and named
 #   --tune LIST   numbers of ranks for which rows are looked for (from 5 to N; N, if that is less)
 #
 # PROGRAMS is a folder with gpu_check, gpu_test, ranks_test, mscclc, mscclc-bench (built with --config=cuda) and
