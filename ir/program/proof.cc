@@ -2,6 +2,6 @@
 
 namespace mscclc {
 
-const uint32_t kProverVersion = 14;
+const uint32_t kProverVersion = 15;
 
 }  // namespace mscclc

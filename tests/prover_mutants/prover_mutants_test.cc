@@ -18,8 +18,11 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "ir/program/proof.h"
+#include "ir/support/fnv.h"
 #include "passes/prove/model/premise.h"
 
 extern char** environ;
@@ -37,6 +40,11 @@ const std::vector<Row> kRows = {
 #include "passes/prove/model/premises.def"
 #undef PREMISE
 };
+
+/// A record of a proof, also in a user's cache, counts for the version that made it. Where premises
+/// come or go the version goes up (ir/program/proof.cc), and this with it.
+constexpr uint32_t kVersion = 15;
+constexpr std::string_view kPremises = "184a6a80e43cb865";  ///< names and lemmas, hashed
 
 constexpr size_t kAtOnce = 2;
 
@@ -177,6 +185,17 @@ bool check_pages() {
   return listed && counted;
 }
 
+bool check_version() {
+  mscclc::Fnv hash;
+  for (const Row& row : kRows) hash.add(row.name + ' ' + row.lemma + '\n');
+  if (mscclc::kProverVersion == kVersion && hash.hex() == kPremises) return true;
+  fmt::print(stderr,
+             "the premises are others than those of version {}: raise kProverVersion, and say here "
+             "version {} with \"{}\"\n",
+             kVersion, mscclc::kProverVersion, hash.hex());
+  return false;
+}
+
 bool update() {
   const auto text = page();
   const char* const folder = std::getenv("BUILD_WORKSPACE_DIRECTORY");
@@ -191,6 +210,7 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   const std::vector<std::string> words(argv + 2, argv + argc);
   if (words == std::vector<std::string>{"--update"}) return update() ? 0 : 1;
+  if (!check_version()) return 1;
   std::vector<size_t> numbers;
   for (size_t i = 0; i < kRows.size(); ++i) {
     if (words.empty() || std::ranges::count(words, kRows[i].name) > 0) numbers.push_back(i);
