@@ -73,7 +73,7 @@ _Static_assert(
 static mscclc_config_t host(void) {
   mscclc_config_t config = MSCCLC_CONFIG_INIT;
   config.device = MSCCLC_HOST;
-  config.timeout_ms = 60000;
+  config.timeout_ms = 300000;
   return config;
 }
 
