@@ -1092,6 +1092,8 @@ _TESTS_MAY_INCLUDE = {
     "tools/measure": ["compiler", "tests/fakes/nccl"],
     "tools/report": ["compiler", "tests/helpers/programs"],
     "tools/timeline": ["executor/testing"],
+    "tools/bench/ranks": ["tests/helpers/runtime"],
+    "tools/run": ["tests/helpers/runtime"],
 }
 
 # Whose targets a folder may depend on without including their headers: what is declared in

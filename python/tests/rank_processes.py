@@ -6,14 +6,14 @@ import sys
 
 import mscclc
 
-PATIENCE = 120  # seconds; only a hang takes so long
+PATIENCE = 300  # seconds; only a hang takes so long
 
 # What a rank runs: its id is in hexadecimal, its body the program of the test.
 RANK = """
 import array, ctypes, sys
 import mscclc
 ranks, rank, id = int(sys.argv[1]), int(sys.argv[2]), bytes.fromhex(sys.argv[3])
-with mscclc.Communicator(ranks, id, rank, timeout=100) as comm:
+with mscclc.Communicator(ranks, id, rank, timeout=250) as comm:
     def floats(*values):
         return array.array("f", values)
     def refused(text, call, *arguments, error=mscclc.UsageError, **more):

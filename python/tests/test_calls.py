@@ -183,7 +183,7 @@ def two_ranks():
     id, made = mscclc.unique_id(), [None, None]
 
     def make(rank):
-        made[rank] = mscclc.Communicator(2, id, rank, timeout=100)
+        made[rank] = mscclc.Communicator(2, id, rank, timeout=250)
 
     other = threading.Thread(target=make, args=(1,))
     other.start()

@@ -121,7 +121,7 @@ class Makers(unittest.TestCase):
                         os.rename(path + ".part", path)
                     while not os.path.exists(path): time.sleep(0.01)
                     return open(path, "rb").read()
-            with mscclc.Communicator.from_mpi(Mpi(), timeout=100) as world:
+            with mscclc.Communicator.from_mpi(Mpi(), timeout=250) as world:
                 data = floats(rank)
                 world.allreduce(data).wait()
                 print(world.rank, world.size, data[0])
@@ -592,8 +592,10 @@ class Mistakes(unittest.TestCase):
     def test_a_block_that_ends_with_an_error_code_is_a_failure(self):
         body = """if 1:
             if comm.rank == 0:
+                comm.barrier()  # by then the other is inside its block
                 sys.exit(3)
             try:
+                comm.barrier()
                 comm.barrier()
             except mscclc.LibraryError as error:
                 assert "SystemExit" in str(error), error

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples")
-PATIENCE = 120  # seconds; only a hang takes so long
+PATIENCE = 300  # seconds; only a hang takes so long
 
 # What of mpi4py the example calls: ranks that share a folder.
 MPI = """

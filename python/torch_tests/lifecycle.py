@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import types
 
 import torch
@@ -159,7 +160,8 @@ def fallback(ranks):
 
 def timeouts(ranks):
     init(ranks, name="timeout")
-    group = dist.new_group(timeout=datetime.timedelta(seconds=2))
+    dist.barrier()
+    group = dist.new_group(timeout=datetime.timedelta(seconds=15))  # in which all must make it
     dist.barrier()
     if ranks.rank == 0:  # the others do not come
         refused(lambda: _sum(ranks, group), "all_reduce 1 of rank 0", "within")
@@ -233,7 +235,8 @@ def the_end_of_the_interpreter(ranks):
 def sizes_that_differ(ranks):
     """All ranks get an error, in bounded time."""
     init(ranks, name="sizes")
-    group = dist.new_group(timeout=datetime.timedelta(seconds=5))
+    dist.barrier()
+    group = dist.new_group(timeout=datetime.timedelta(seconds=15))  # in which all must add up once
     _sum(ranks, group)
     refused(lambda: dist.all_reduce(torch.ones(3 if ranks.rank == 0 else 1 << 20), group=group))
     dist.barrier()
@@ -244,7 +247,10 @@ def a_rank_that_dies(ranks):
     """The last check: one rank ends the process."""
     init(ranks, name="death")
     _sum(ranks)
+    open(f"{ranks.folder}/summed.{ranks.rank}", "w").close()
     if ranks.rank == ranks.size - 1:
+        while not all(os.path.exists(f"{ranks.folder}/summed.{r}") for r in range(ranks.size)):
+            time.sleep(0.01)  # or the others might not see the end of their first
         print("1 passed, 0 failed", flush=True)
         os._exit(0)
     refused(lambda: _sum(ranks), "all_reduce 2", "peer failed")  # not a timeout

@@ -54,7 +54,7 @@ TEST_CASE("public headers include what includes.txt says, and no more") {
 
 TEST_CASE("a program that includes nothing else makes a communicator and reads a plan") {
   Diagnostics diagnostics;
-  auto bootstraps = make_in_process_bootstraps(1, std::chrono::seconds(60));
+  auto bootstraps = make_in_process_bootstraps(1, std::chrono::seconds(300));
   const std::shared_ptr<Device> device = make_host_device(diagnostics);
   REQUIRE(device != nullptr);
   const auto communicator = Communicator::create(std::move(bootstraps[0]), device, {}, diagnostics);
@@ -71,11 +71,12 @@ TEST_CASE("a program that includes nothing else makes a communicator and reads a
 TEST_CASE("a program that includes nothing else hosts a job and joins it") {
   Diagnostics diagnostics;
   auto job =
-      host_job({.size = 1, .one_machine = true, .timeout = std::chrono::seconds(60)}, diagnostics);
+      host_job({.size = 1, .one_machine = true, .timeout = std::chrono::seconds(300)}, diagnostics);
   REQUIRE(job.has_value());
   const auto id = UniqueId::parse(job->id.text(), diagnostics);
   REQUIRE(id.has_value());
-  CHECK(join_job(*id, 0, 1, std::chrono::seconds(60), std::move(job->hub), diagnostics) != nullptr);
+  CHECK(join_job(*id, 0, 1, std::chrono::seconds(300), std::move(job->hub), diagnostics) !=
+        nullptr);
   CHECK(read_host_options(diagnostics).has_value());
   CHECK((cuda::has_gpu_part() || cuda::open_gpu(0, diagnostics) == nullptr));
 }

@@ -46,7 +46,7 @@ struct CapturedRank {
 /// What body(rank, bootstrap) says on each rank, a thread each.
 template <class Body>
 std::vector<std::string> on_ranks(Body&& body) {
-  auto bootstraps = make_in_process_bootstraps(kCapturing, std::chrono::seconds(60));
+  auto bootstraps = make_in_process_bootstraps(kCapturing, std::chrono::seconds(300));
   std::vector<std::string> said(kCapturing);
   std::vector<std::thread> threads;
   for (uint32_t r = 0; r < kCapturing; ++r) {

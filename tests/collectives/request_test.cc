@@ -29,7 +29,7 @@ std::vector<PlanRequest> requests(std::vector<std::shared_ptr<Device>> devices,
                                   const CollectivesOptions& options = {},
                                   uint32_t most_of_call = 0) {
   const auto ranks = static_cast<uint32_t>(devices.size());
-  auto bootstraps = make_in_process_bootstraps(ranks, std::chrono::seconds(60));
+  auto bootstraps = make_in_process_bootstraps(ranks, std::chrono::seconds(300));
   std::vector<PlanRequest> asked(ranks);
   std::vector<std::string> said(ranks);
   const auto ask = [&](uint32_t rank, std::unique_ptr<Bootstrap> bootstrap) {

@@ -67,7 +67,7 @@ cd "$work/here"
 for snippet in "$work"/snippet-*; do
   shell=bash
   [[ $snippet == *.python ]] && shell=python3
-  said=$(timeout 120 "$shell" "$snippet" 2>&1) || said="failed: $said"
+  said=$(timeout 600 "$shell" "$snippet" 2>&1) || said="failed: $said"
   snippets=$((snippets + 1))
   [[ -n $said ]] && ! grep -qv ": $front/libnccl.so.2$" <<< "$said" && continue
   printf 'FAILED: %s\n%s\n' "$(cat "$snippet")" "$said"

@@ -5,7 +5,7 @@
 set -u
 ours=$(realpath "$1") map=$2 fake=$(realpath "$3") consumer=$4 by_name=$5 audit=$(realpath "$6")
 shim=$(realpath "$7")
-export MSCCLC_DEVICE=host MSCCLC_TIMEOUT=120 MSCCLC_FLIGHT_FILE=none
+export MSCCLC_DEVICE=host MSCCLC_TIMEOUT=500 MSCCLC_FLIGHT_FILE=none
 unset MSCCLC_NCCL
 failed=0
 expect() {  # TEXT COMMAND...
@@ -40,7 +40,7 @@ expect "what it needs" needs_little
 expect "LD_PRELOAD" env LD_PRELOAD="$ours" "$consumer" 3
 # [case-9] However its processes end.
 for how in leave abort fork; do
-  expect "$how" env LD_PRELOAD="$ours" timeout 120 "$consumer" 2 $how
+  expect "$how" env LD_PRELOAD="$ours" timeout 600 "$consumer" 2 $how
 done
 
 # [case-98] A shim loaded before it sees the program's calls, and none that we or the fallback make.
@@ -59,7 +59,7 @@ expect "by name" env MSCCLC_NCCL="$fake" "$by_name" "$ours" 22809
 expect "the audit library, linked" env LD_AUDIT="$audit" "$consumer" 2
 for asked in "$fake" "${fake/22809/21805}"; do
   expect "the audit library, by path" env LD_AUDIT="$audit" MSCCLC_NCCL="$fake" \
-    timeout 60 "$by_name" "$asked" 22809
+    timeout 600 "$by_name" "$asked" 22809
 done
 needs_c_only() { ! readelf -d "$audit" | grep NEEDED | grep -Ev '\[libc\.so'; }
 expect "what the audit library needs" needs_c_only

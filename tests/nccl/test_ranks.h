@@ -42,7 +42,7 @@ class ServedBy {
   /// `fake`: a path; nullptr: no NCCL. `plans`: whether the library's plans are there.
   ServedBy(const char* fake, bool plans) {
     ::setenv("MSCCLC_DEVICE", "host", 1);
-    ::setenv("MSCCLC_TIMEOUT", "120", 1);
+    ::setenv("MSCCLC_TIMEOUT", "600", 1);
     if (fake == nullptr) {
       replace_real_nccl(nullptr, "a test has no NCCL");
     } else {

@@ -155,7 +155,7 @@ FarPlace with_pauses(FarPlace place, const FaultTrial& trial, SharedValue& over)
 
 std::vector<std::string> run_trial(const FaultTrial& trial, SharedValue& over,
                                    std::string& left_out) {
-  const auto silence = trial.kind == FaultKind::cut      ? FarJob::kShort
+  const auto silence = trial.kind == FaultKind::cut      ? trial.slowness * FarJob::kShort
                        : trial.kind == FaultKind::paused ? kLimitsWithPauses
                                                          : FarJob::kLong;
   if (trial.verbs) {

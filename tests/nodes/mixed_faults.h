@@ -29,6 +29,7 @@ struct FaultTrial {
   bool verbs = false;   ///< the lanes, with fake devices; otherwise sockets
   std::vector<Pause> pauses = {};
   bool silent = false;  ///< over verbs: once the network is cut, devices report no error
+  int slowness = 1;     ///< a cut: how much longer than mostly silence lasts until it counts
 };
 
 /// The same of the same seed.

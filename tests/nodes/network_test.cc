@@ -6,6 +6,7 @@
 #include <iostream>
 #include <thread>
 
+#include "tests/helpers/runtime/longer_times.h"
 #include "tests/nodes/far_job.h"
 
 namespace mscclc {
@@ -43,17 +44,23 @@ TEST_CASE("results are right however late, lost or disordered packets are") {
   CHECK(network.faults().passed > 1000);
 }
 
+// Before the cut no rank may be taken for dead.
 TEST_CASE("a network that is cut ends the job at every rank, which names one beyond the cut") {
-  FarNetwork network;
-  if (!made(network)) return;
-  network.faults().cut_after = 20'000;
-  const auto said =
-      run_far_ranks(network, far_calls("allgather_hier", {16 << 20}, 1000), FarJob::kShort);
-  for (uint32_t rank = 0; rank < FarJob::kRanks; ++rank) {
-    INFO("rank " << rank << ": " << said[rank]);
-    CHECK(
-        (rank < FarJob::kOnNode ? blames_any(said[rank], {2, 3}) : blames_any(said[rank], {0, 1})));
-  }
+  const auto is_right = [](int factor) {
+    FarNetwork network;
+    if (!made(network)) return true;
+    network.faults().cut_after = 20'000;
+    const auto said = run_far_ranks(network, far_calls("allgather_hier", {16 << 20}, 1000),
+                                    factor * FarJob::kShort);
+    bool all = true;
+    for (uint32_t rank = 0; rank < FarJob::kRanks; ++rank) {
+      UNSCOPED_INFO("rank " << rank << ": " << said[rank]);
+      all &=
+          rank < FarJob::kOnNode ? blames_any(said[rank], {2, 3}) : blames_any(said[rank], {0, 1});
+    }
+    return all;
+  };
+  CHECK(testing::right_in_longer_times(is_right, {1, 10}));
 }
 
 TEST_CASE("a rank that is killed in the middle of a call ends the job at every rank") {
@@ -72,10 +79,14 @@ TEST_CASE("a rank that is killed in the middle of a call ends the job at every r
     return body(communicator);
   };
   const auto said = run_far_ranks(network, dying, FarJob::kLong);
+  // One that ends because of it may be missed first, but not by all.
+  bool any = false;
   for (uint32_t rank = 0; rank < 3; ++rank) {
     INFO("rank " << rank << ": " << said[rank]);
-    CHECK(blames_any(said[rank], {3}));
+    CHECK(blames_any(said[rank], {(rank + 1) % 3, (rank + 2) % 3, 3}));
+    any |= blames_any(said[rank], {3});
   }
+  CHECK(any);
 }
 
 }  // namespace

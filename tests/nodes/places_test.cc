@@ -326,7 +326,7 @@ TEST_CASE("places: 7 + 8 ranks") {
   const auto open = [&](uint32_t rank, Diagnostics& diagnostics) {
     return make_host_device(diagnostics, {}, HostLanes::copies, nodes[rank]);
   };
-  CHECK(testing::run_processes(15, calls_on(nodes), {std::chrono::minutes(5)}, open) == "");
+  CHECK(testing::run_processes(15, calls_on(nodes), {std::chrono::minutes(10)}, open) == "");
 }
 
 TEST_CASE("places: a collective that such ranks have no plan for says what would serve it") {
@@ -395,15 +395,15 @@ TEST_CASE("places: from C, libnccl.so.2 and Python, with a network of their own 
             network.enter(rank * apart);
             return run_shell(fmt::format(
                 "MSCCLC_RANK={} MSCCLC_WORLD_SIZE=2 MSCCLC_SOCKET_IFNAME=={} MSCCLC_DEVICE=host "
-                "MSCCLC_TIMEOUT=100 MASTER_ADDR={} MASTER_PORT={} NCCL_COMM_ID={}:{} "
+                "MSCCLC_TIMEOUT=300 MASTER_ADDR={} MASTER_PORT={} NCCL_COMM_ID={}:{} "
                 "MSCCLC_SECRET=places PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 "
                 "LD_LIBRARY_PATH=runtime/doors/c {}{}",
                 rank, FarNetwork::kInterface, FarNetwork::address(0), port, FarNetwork::address(0),
                 port, shell.command, interface.command));
           });
         }
-        CHECK(ranks.wait(0, std::chrono::seconds(120)) == 0);
-        CHECK(ranks.wait(1, std::chrono::seconds(120)) == 0);
+        CHECK(ranks.wait(0, std::chrono::seconds(400)) == 0);
+        CHECK(ranks.wait(1, std::chrono::seconds(400)) == 0);
       }
     }
   }

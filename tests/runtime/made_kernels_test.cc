@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <latch>
 #include <thread>
 
 #include "executor/testing/test_plans.h"
@@ -18,13 +19,38 @@ using namespace testing;
 using cuda::World;
 
 constexpr const char* kFakeNvrtc = "runtime/devices/kernels/libnvrtc_fake.so";
-constexpr std::chrono::seconds kLong{60};
+constexpr std::chrono::seconds kLong{300};
+
+/// Compiles nothing before a test says so.
+class HeldCompiler final : public CubinCompiler {
+ public:
+  HeldCompiler(std::unique_ptr<CubinCompiler> compiler, std::latch& may_begin)
+      : compiler_(std::move(compiler)), may_begin_(may_begin) {}
+  Result<std::string> compile(const std::string& source,
+                              const std::string& architecture) const override {
+    may_begin_.wait();
+    return compiler_->compile(source, architecture);
+  }
+  const std::string& version() const override { return compiler_->version(); }
+  const std::string& file() const override { return compiler_->file(); }
+
+ private:
+  const std::unique_ptr<CubinCompiler> compiler_;
+  std::latch& may_begin_;
+};
 
 /// What one process has: a maker, and a rank on a GPU.
 class MadeJob {
  public:
   MadeJob(World& world, const std::string& cache, const std::string& nvrtc = kFakeNvrtc)
-      : world_(world), maker_([nvrtc] { return open_nvrtc(nvrtc); }, KernelCache({cache})) {
+      : world_(world),
+        maker_(
+            [this, nvrtc]() -> Result<std::unique_ptr<CubinCompiler>> {
+              auto found = open_nvrtc(nvrtc);
+              if (!found) return found;
+              return std::make_unique<HeldCompiler>(*std::move(found), bound_);
+            },
+            KernelCache({cache})) {
     world.kernels = &maker_;
     device_ = world.open(0, 0);
     auto bootstraps = make_in_process_bootstraps(1, kLong);
@@ -47,6 +73,7 @@ class MadeJob {
     REQUIRE(executable_ != nullptr);
     call_ = executable_->bind({.bytes = 1024, .input = input_->data(), .output = output_->data()},
                               diagnostics_);
+    bound_.count_down();  // else kernels might be there before the first call
     REQUIRE(call_);
   }
   ~MadeJob() {
@@ -66,6 +93,7 @@ class MadeJob {
  private:
   World& world_;
   Diagnostics diagnostics_;
+  std::latch bound_{1};
   CachingKernelMaker maker_;
   std::shared_ptr<Device> device_;
   std::unique_ptr<Communicator> communicator_;

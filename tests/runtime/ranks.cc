@@ -158,4 +158,19 @@ std::string run_processes(uint32_t ranks, const RankBody& body, const Timeouts& 
   return all_of(said);
 }
 
+bool all_name(const std::vector<Outcome>& ended, uint32_t victim) {
+  bool all = true, any = false;
+  for (uint32_t r = 0; r < ended.size(); ++r) {
+    if (r == victim) continue;
+    const auto names = [&](uint32_t other) {
+      return other != r && ended[r].said.find(fmt::format("rank {}", other)) != std::string::npos;
+    };
+    bool another = false;
+    for (uint32_t other = 0; other < ended.size(); ++other) another |= names(other);
+    all &= ended[r].signal == 0 && another;
+    any |= names(victim);
+  }
+  return all && any;
+}
+
 }  // namespace mscclc::testing

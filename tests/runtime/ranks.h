@@ -16,7 +16,8 @@
 
 namespace mscclc::testing {
 
-inline constexpr std::chrono::milliseconds kPatience{20'000};
+/// Far beyond what is needed, also under load.
+inline constexpr std::chrono::milliseconds kPatience{300'000};
 
 struct Timeouts {
   Timeouts(std::chrono::milliseconds both = kPatience) : bootstrap(both), waits(both) {}
@@ -55,6 +56,10 @@ std::string run_threads(uint32_t ranks, const RankBody& body, const Timeouts& ti
                         const OpenDevice& open = open_host);
 std::string run_processes(uint32_t ranks, const RankBody& body, const Timeouts& timeouts = {},
                           const OpenDevice& open = open_host);
+
+/// Whether all others have ended by themselves and name the victim. A rank that ends because of it
+/// is gone, too, and may be named by those that miss that one first; not by all.
+bool all_name(const std::vector<Outcome>& ended, uint32_t victim);
 
 std::string text(const Diagnostics& diagnostics);
 

@@ -9,6 +9,7 @@
 #include "runtime/bootstrap/job/launcher.h"
 #include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/bootstrap/tcp/tcp_bootstrap.h"
+#include "tests/helpers/runtime/longer_times.h"
 #include "tests/helpers/runtime/processes.h"
 #include "tests/helpers/runtime/raw_rank.h"
 
@@ -16,12 +17,14 @@ namespace mscclc {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::kFarBeyond;
 using testing::Processes;
 using testing::RawRank;
+using testing::right_in_longer_times;
 
 constexpr uint32_t kSize = 4, kVictim = 2;
-constexpr auto kBound = 200s;   // far beyond what is needed, for machines under load
-constexpr int kLooks = 12'000;  // 5 ms apart: the same
+constexpr auto kBound = 500s;   // far beyond what is needed, for machines under load
+constexpr int kLooks = 80'000;  // 5 ms apart: the same
 
 LaunchedRank launch(const UniqueId& id, uint32_t rank, std::chrono::milliseconds timeout) {
   LaunchedRank out;
@@ -119,31 +122,44 @@ struct Case {
   }
 };
 
+/// Whether the victim of each job has ended like this, and all its others have seen the error.
+bool all_named(Processes& processes, uint32_t victim = kVictim, int ended = 0) {
+  bool all = true;
+  for (size_t i = 0; i < processes.count(); ++i) {
+    const int code = processes.wait(i, kBound);
+    all &= code == (i % kSize == victim ? ended : kNamed);
+  }
+  return all;
+}
+
 // The timeout is what ends the others: several jobs wait for it side by side.
 TEST_CASE("a rank dies before it has come") {
-  const std::string missing = "rank 2 did not reach the bootstrap within 3 s";
-  std::vector<Case> cases;
-  for (const At at : {At::connect, At::connected, At::half_hello, At::welcomed}) {
-    cases.push_back({at, "bootstrap-timeout", missing});
-  }
-  Processes processes;
-  for (const Case& c : cases) c.start(processes, 3s);
-  for (size_t i = 0; i < processes.count(); ++i) {
-    INFO("the victim stops at point " << static_cast<int>(cases[i / kSize].at));
-    CHECK(processes.wait(i, kBound) == (i % kSize == kVictim ? 0 : kNamed));
-  }
+  const auto is_right = [](int factor) {
+    const auto timeout = factor * 3s;
+    const std::string missing =
+        fmt::format("rank 2 did not reach the bootstrap within {} s", timeout.count());
+    std::vector<Case> cases;
+    for (const At at : {At::connect, At::connected, At::half_hello, At::welcomed}) {
+      cases.push_back({at, "bootstrap-timeout", missing});
+    }
+    Processes processes;
+    for (const Case& c : cases) c.start(processes, timeout);
+    return all_named(processes);
+  };
+  CHECK(right_in_longer_times(is_right));
 }
 
 TEST_CASE("a rank dies at each point") {
-  const Case c{GENERATE(At::joined, At::ready, At::half_gather, At::given, At::between),
-               "rank-died", "rank 2 (process"};
-  Processes processes;
-  // Of the others one may not have come yet when the hub is gone.
-  c.start(processes, c.at == At::joined ? 3s : 30s);
-  INFO("the victim stops at point " << static_cast<int>(c.at));
-  for (uint32_t r = 0; r < kSize; ++r) {
-    CHECK(processes.wait(r, kBound) == (r == kVictim ? 0 : kNamed));
-  }
+  const At at = GENERATE(At::joined, At::ready, At::half_gather, At::given, At::between);
+  INFO("the victim stops at point " << static_cast<int>(at));
+  const auto is_right = [at](int factor) {
+    const Case c{at, "rank-died", "rank 2 (process"};
+    Processes processes;
+    // Of the others one may not have come yet when the hub is gone.
+    c.start(processes, at == At::joined ? factor * 3s : kFarBeyond);
+    return all_named(processes);
+  };
+  CHECK(right_in_longer_times(is_right));
 }
 
 TEST_CASE("a rank that is killed between two steps") {
@@ -152,9 +168,10 @@ TEST_CASE("a rank that is killed between two steps") {
   Processes processes;
   for (uint32_t r = 0; r < kSize; ++r) {
     processes.start([&, r] {
-      if (r != kVictim) return run_until_error(launch(id, r, 30s), "rank-died", "rank 2 (process");
+      const LaunchedRank launched = launch(id, r, kFarBeyond);
+      if (r != kVictim) return run_until_error(launched, "rank-died", "rank 2 (process");
       Diagnostics diagnostics;
-      const auto bootstrap = make_bootstrap(launch(id, r, 30s), diagnostics);
+      const auto bootstrap = make_bootstrap(launched, diagnostics);
       if (!bootstrap || !ready.give()) return 1;
       ::pause();
       return 1;
@@ -162,46 +179,47 @@ TEST_CASE("a rank that is killed between two steps") {
   }
   REQUIRE(ready.take());
   processes.kill(kVictim);
-  for (uint32_t r = 0; r < kSize; ++r) {
-    CHECK(processes.wait(r, kBound) == (r == kVictim ? -SIGKILL : kNamed));
-  }
+  CHECK(all_named(processes, kVictim, -SIGKILL));
 }
 
-TEST_CASE("the process that runs the hub is killed") {
-  const bool before_all_have_come = GENERATE(false, true);
+/// `timeout`: of the others, where rank 0 never comes to its own hub.
+bool named_when_hub_is_killed(bool before_all_have_come, std::chrono::milliseconds timeout) {
   const UniqueId id = testing::spare_id();
   const testing::Signal ready;
   Processes processes;
   for (uint32_t r = 0; r < kSize; ++r) {
     processes.start([&, r] {
       if (r != 0) {
-        return run_until_error(launch(id, r, before_all_have_come ? 3s : 30s), "rank-died",
+        return run_until_error(launch(id, r, timeout), "rank-died",
                                "rank 0, which runs the bootstrap's hub", before_all_have_come);
       }
+      Diagnostics diagnostics;
       if (before_all_have_come) {
-        Diagnostics diagnostics;
         const auto hub = Hub::start({.addresses = {id.address},
                                      .secret = id.secret,
                                      .size = kSize,
                                      .rank = 0,
-                                     .timeout = 30s},
+                                     .timeout = kFarBeyond},
                                     diagnostics);
         RawRank missing(id);  // rank 0 itself never says hello
-        if (!hub || !ready.give()) return 1;
-        ::pause();
+        if (ready.give() && hub) ::pause();
+        return 1;
       }
-      Diagnostics diagnostics;
-      const auto bootstrap = make_bootstrap(launch(id, r, 30s), diagnostics);
-      if (!bootstrap || !ready.give()) return 1;
-      ::pause();
+      const auto bootstrap = make_bootstrap(launch(id, r, kFarBeyond), diagnostics);
+      if (ready.give() && bootstrap) ::pause();
       return 1;
     });
   }
-  REQUIRE(ready.take());
-  std::this_thread::sleep_for(300ms);  // the others are in the bootstrap, or in a step
+  if (!ready.take()) return false;
+  std::this_thread::sleep_for(300ms);  // the others mostly are in the bootstrap, or in a step
   processes.kill(0);
-  CHECK(processes.wait(0, kBound) == -SIGKILL);
-  for (uint32_t r = 1; r < kSize; ++r) CHECK(processes.wait(r, kBound) == kNamed);
+  return all_named(processes, 0, -SIGKILL);
+}
+
+TEST_CASE("the process that runs the hub is killed") {
+  CHECK(named_when_hub_is_killed(false, kFarBeyond));
+  const auto is_right = [](int factor) { return named_when_hub_is_killed(true, factor * 3s); };
+  CHECK(right_in_longer_times(is_right));
 }
 
 TEST_CASE("a process is killed while a child of it holds its connections") {
@@ -240,7 +258,7 @@ TEST_CASE("a process is killed while a child of it holds its connections") {
   }
 }
 
-TEST_CASE("the process that runs the hub is stopped") {
+bool named_when_hub_is_stopped(std::chrono::milliseconds silence) {
   const UniqueId id = testing::spare_id();
   const testing::Signal ready;
   Processes processes;
@@ -249,36 +267,45 @@ TEST_CASE("the process that runs the hub is stopped") {
     const auto hub = Hub::start({.addresses = {id.address},
                                  .secret = id.secret,
                                  .size = 2,
-                                 .timeout = 20s,
-                                 .silence = 800ms},
+                                 .timeout = kFarBeyond,
+                                 .silence = silence},
                                 diagnostics);
     ::pause();
     return hub ? 0 : 1;
   });
   for (uint32_t r = 0; r < 2; ++r) {
     processes.start([&, r] {
-      LaunchedRank rank = launch(id, r, 10s);
+      LaunchedRank rank = launch(id, r, kFarBeyond);
       rank.size = 2;
       Diagnostics diagnostics;
       const auto bootstrap =
           join(rank.where, rank.rank, rank.size, rank.timeout, nullptr, diagnostics);
-      std::atomic<bool> named = false;
-      if (!bootstrap || !ready.give()) return 1;
+      std::atomic<bool> heard = false, named = false;
+      if (!ready.give() || !bootstrap) return 1;
       bootstrap->on_failure([&](const std::string& why) {
         named = why.find("the bootstrap's hub at 127.0.0.1:") == 0 &&
                 why.find(" has been silent for ") != std::string::npos;
+        heard = true;
       });
-      for (int i = 0; i < kLooks && !named; ++i) std::this_thread::sleep_for(5ms);
+      for (int i = 0; i < kLooks && !heard; ++i) std::this_thread::sleep_for(5ms);
       return static_cast<int>(named ? kNamed : kNotHeard);
     });
   }
-  for (int i = 0; i < 2; ++i) REQUIRE(ready.take());
+  for (int i = 0; i < 2; ++i) {
+    if (!ready.take()) return false;
+  }
   processes.kill(0, SIGSTOP);
-  for (uint32_t r = 1; r <= 2; ++r) CHECK(processes.wait(r, kBound) == kNamed);
+  bool all = true;
+  for (uint32_t r = 1; r <= 2; ++r) all &= processes.wait(r, kBound) == kNamed;
+  return all;
 }
 
-TEST_CASE("a rank that was stopped, and wakes, blames itself") {
-  const uint32_t victim = GENERATE(0u, 1u);
+TEST_CASE("the process that runs the hub is stopped") {
+  const auto is_right = [](int factor) { return named_when_hub_is_stopped(factor * 800ms); };
+  CHECK(right_in_longer_times(is_right));
+}
+
+bool stopped_blames_itself(uint32_t victim, std::chrono::milliseconds silence) {
   const UniqueId id = testing::spare_id();
   const testing::Signal ready;
   Processes processes;
@@ -286,10 +313,10 @@ TEST_CASE("a rank that was stopped, and wakes, blames itself") {
     processes.start([&, r] {
       LaunchedRank rank = launch(id, r, 600s);
       rank.size = 3;
-      rank.silence = 3s;
+      rank.silence = silence;
       Diagnostics diagnostics;
       const auto bootstrap = make_bootstrap(rank, diagnostics);
-      if (!bootstrap || !ready.give()) return 1;
+      if (!ready.give() || !bootstrap) return 1;
       while (bootstrap->barrier("step", diagnostics)) std::this_thread::sleep_for(5ms);
       const std::string& why = diagnostics.all().front().message;
       const bool named = why.find(fmt::format("rank {}", victim)) == 0 &&
@@ -299,13 +326,22 @@ TEST_CASE("a rank that was stopped, and wakes, blames itself") {
       return static_cast<int>(named ? kNamed : kOther);
     });
   }
-  for (int i = 0; i < 3; ++i) REQUIRE(ready.take());
+  for (int i = 0; i < 3; ++i) {
+    if (!ready.take()) return false;
+  }
   processes.kill(victim, SIGSTOP);
+  bool all = true;
   for (uint32_t r = 0; r < 3; ++r) {
-    if (r != victim) CHECK(processes.wait(r, kBound) == kNamed);
+    if (r != victim) all &= processes.wait(r, kBound) == kNamed;
   }
   processes.kill(victim, SIGCONT);
-  CHECK(processes.wait(victim, kBound) == kNamed);
+  return processes.wait(victim, kBound) == kNamed && all;
+}
+
+TEST_CASE("a rank that was stopped, and wakes, blames itself") {
+  const uint32_t victim = GENERATE(0u, 1u);
+  const auto is_right = [&](int factor) { return stopped_blames_itself(victim, factor * 3s); };
+  CHECK(right_in_longer_times(is_right));
 }
 
 TEST_CASE("no rank runs the hub") {
@@ -320,9 +356,10 @@ TEST_CASE("no rank runs the hub") {
   CHECK(processes.wait(0, kBound) == kNamed);
 }
 
-/// All except the victim end with this error; `victim`: what that one does, 0 if all was well.
-void check_named(std::chrono::milliseconds timeout, const std::string& code,
-                 const std::string& words, const std::function<int(Bootstrap&)>& victim) {
+/// Whether all except the victim end with this error; `victim`: what that one does, 0 if all was
+/// well.
+bool is_named(std::chrono::milliseconds timeout, const std::string& code, const std::string& words,
+              const std::function<int(Bootstrap&)>& victim) {
   const UniqueId id = testing::spare_id();
   Processes processes;
   for (uint32_t r = 0; r < kSize; ++r) {
@@ -334,36 +371,40 @@ void check_named(std::chrono::milliseconds timeout, const std::string& code,
       return bootstrap ? victim(*bootstrap) : 1;
     });
   }
-  for (uint32_t r = 0; r < kSize; ++r) {
-    CHECK(processes.wait(r, kBound) == (r == kVictim ? 0 : kNamed));
-  }
+  return all_named(processes);
 }
 
 TEST_CASE("a rank gives up") {
-  check_named(30s, "rank-gave-up", ") has given up: no memory left", [](Bootstrap& bootstrap) {
+  const auto give_up = [](Bootstrap& bootstrap) {
     Diagnostics diagnostics;
     if (!bootstrap.barrier("step", diagnostics)) return 1;
     bootstrap.fail("no memory left");
     return bootstrap.barrier("after", diagnostics) ? 1 : 0;
-  });
+  };
+  CHECK(is_named(kFarBeyond, "rank-gave-up", ") has given up: no memory left", give_up));
 }
 
 TEST_CASE("a rank is at another step") {
-  check_named(30s, "call-differs", "'other'", [](Bootstrap& bootstrap) {
+  const auto come_elsewhere = [](Bootstrap& bootstrap) {
     Diagnostics diagnostics;
     if (bootstrap.barrier("other", diagnostics)) return 1;
     return diagnostics.all().front().code == "call-differs" ? 0 : 1;
-  });
+  };
+  CHECK(is_named(kFarBeyond, "call-differs", "'other'", come_elsewhere));
 }
 
 TEST_CASE("a rank that does not come to a step is named by all") {
-  check_named(3s, "bootstrap-timeout", "rank 2 did not reach 'step' within 3 s",
-              [](Bootstrap& bootstrap) {
-                std::atomic<bool> heard = false;
-                bootstrap.on_failure([&](const std::string&) { heard = true; });
-                for (int i = 0; i < kLooks && !heard; ++i) std::this_thread::sleep_for(5ms);
-                return heard ? 0 : 1;
-              });
+  const auto stay_away = [](Bootstrap& bootstrap) {
+    std::atomic<bool> heard = false;
+    bootstrap.on_failure([&](const std::string&) { heard = true; });
+    for (int i = 0; i < kLooks && !heard; ++i) std::this_thread::sleep_for(5ms);
+    return heard ? 0 : 1;
+  };
+  const auto is_right = [&](int factor) {
+    const std::string words = fmt::format("rank 2 did not reach 'step' within {} s", 3 * factor);
+    return is_named(factor * 3s, "bootstrap-timeout", words, stay_away);
+  };
+  CHECK(right_in_longer_times(is_right));
 }
 
 }  // namespace

@@ -11,24 +11,27 @@
 
 #include "runtime/api/job.h"
 #include "runtime/bootstrap/tcp/tcp_bootstrap.h"
+#include "runtime/support/fixed_times.h"
 #include "tests/helpers/runtime/descriptors.h"
 #include "tests/helpers/runtime/log_file.h"
+#include "tests/helpers/runtime/longer_times.h"
 #include "tests/helpers/runtime/raw_rank.h"
 
 namespace mscclc {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::kFarBeyond;
 using testing::RawRank;
 
 /// A job of `size` ranks, of which none has come.
 struct TestJob {
-  explicit TestJob(uint32_t size, std::chrono::milliseconds hello_time = 10s) : size(size) {
+  explicit TestJob(uint32_t size, std::chrono::milliseconds hello_time = kFarBeyond) : size(size) {
     fill_random(id.secret);
     hub = Hub::start({.addresses = {Address::loopback(0)},
                       .secret = id.secret,
                       .size = size,
-                      .timeout = 20s,
+                      .timeout = kFarBeyond,
                       .hello_time = hello_time},
                      diagnostics);
     REQUIRE(hub);
@@ -42,7 +45,7 @@ struct TestJob {
     for (uint32_t r = 0; r < size; ++r) {
       threads.emplace_back([&, r] {
         Diagnostics errors;
-        const auto bootstrap = join_job(id, r, size, 20s, nullptr, errors);
+        const auto bootstrap = join_job(id, r, size, kFarBeyond, nullptr, errors);
         if (bootstrap && bootstrap->barrier("step", errors)) ++good;
       });
     }
@@ -88,13 +91,18 @@ TEST_CASE("a rank that does not know the secret is refused, and goes on trying")
   CHECK(wire::read_refused(stranger.payload())->code == wire::Refusal::wrong_secret);
   CHECK(stranger.ended());
 
-  Diagnostics diagnostics;
-  CHECK_FALSE(join_job(wrong, 1, 2, 500ms, nullptr, diagnostics));
-  CHECK(diagnostics.all().front().code == "bootstrap-timeout");
-  CHECK(diagnostics.all().front().message ==
-        fmt::format("rank 1 cannot reach the bootstrap at 127.0.0.1 port {0} within 0.5 s: at "
-                    "127.0.0.1:{0}: it says that this rank's secret is another job's",
-                    job.id.address.port()));
+  // It must have met the hub by then.
+  const auto is_right = [&](int factor) {
+    Diagnostics diagnostics;
+    CHECK_FALSE(join_job(wrong, 1, 2, factor * 500ms, nullptr, diagnostics));
+    CHECK(diagnostics.all().front().code == "bootstrap-timeout");
+    return diagnostics.all().front().message ==
+           fmt::format(
+               "rank 1 cannot reach the bootstrap at 127.0.0.1 port {0} within {1:g} s: at "
+               "127.0.0.1:{0}: it says that this rank's secret is another job's",
+               job.id.address.port(), 0.5 * factor);
+  };
+  CHECK(testing::right_in_longer_times(is_right));
   CHECK(job.works());
 }
 
@@ -146,6 +154,7 @@ TEST_CASE("a rank that was welcome as the hub closed hears why") {
   rank.send(rank.hello(0, 2));
   REQUIRE(rank.welcomed());
   job.hub->fail("another process is the same rank", true);
+  const auto begun = std::chrono::steady_clock::now();
   std::thread closing([&] { job.hub.reset(); });
   const auto listens = [&] {
     Fd socket = begin_connect(job.id.address);
@@ -153,10 +162,15 @@ TEST_CASE("a rank that was welcome as the hub closed hears why") {
     return socket.valid() && ::poll(&polled, 1, 1000) == 1 && connect_error(socket) == 0;
   };
   while (listens()) std::this_thread::sleep_for(5ms);
-  CHECK(rank.say(wire::frame(wire::FrameKind::joined)));
-  REQUIRE(rank.receive() == wire::FrameKind::failed);
-  CHECK(wire::read_failure(rank.payload())->why == "another process is the same rank");
+  const bool said = rank.say(wire::frame(wire::FrameKind::joined));
+  const auto heard = rank.receive();
+  // A rank that was slower need not be waited for.
+  const bool waited_for = std::chrono::steady_clock::now() - begun < kAnnounceTime;
   closing.join();
+  if (!waited_for && heard != wire::FrameKind::failed) return;
+  CHECK(said);
+  REQUIRE(heard == wire::FrameKind::failed);
+  CHECK(wire::read_failure(rank.payload())->why == "another process is the same rank");
 }
 
 /// Rank 1 of two is there; another comes, and both hear the same, at once.
@@ -167,7 +181,7 @@ void check_misfit(uint32_t rank, uint32_t size, const std::string& expected) {
   // Until the hub has taken in this one.
   Diagnostics diagnostics;
   std::this_thread::sleep_for(50ms);
-  CHECK_FALSE(join_job(job.id, rank, size, 20s, nullptr, diagnostics));
+  CHECK_FALSE(join_job(job.id, rank, size, kFarBeyond, nullptr, diagnostics));
   CHECK(diagnostics.all().front().code == "bootstrap-refused");
   const std::string process = fmt::format("process {} on 127.0.0.1", ::getpid());
   CHECK(diagnostics.all().front().message == fmt::format(fmt::runtime(expected), process));
@@ -187,10 +201,13 @@ TEST_CASE("ranks that come after a failure hear why, though the hub is closing")
   REQUIRE(first.come(0, 3));
   REQUIRE(twin.come(0, 3));
   REQUIRE(first.receive() == wire::FrameKind::failed);
+  const auto begun = std::chrono::steady_clock::now();
   std::thread closer([&] { job.hub.reset(); });
   Diagnostics diagnostics;  // of the third process of the job
-  CHECK_FALSE(join_job(job.id, 1, 3, 20s, nullptr, diagnostics));
-  CHECK(diagnostics.all().front().code == "bootstrap-refused");
+  CHECK_FALSE(join_job(job.id, 1, 3, kFarBeyond, nullptr, diagnostics));
+  // One that was slower need not be waited for.
+  const bool waited_for = std::chrono::steady_clock::now() - begun < kAnnounceTime;
+  if (waited_for) CHECK(diagnostics.all().front().code == "bootstrap-refused");
   closer.join();
 }
 
@@ -222,19 +239,19 @@ TEST_CASE("a hub at all addresses of its machine") {
   Diagnostics diagnostics;
   UniqueId id{.address = {}};
   fill_random(id.secret);
-  const auto hub =
-      Hub::start({.ports = {0}, .secret = id.secret, .size = 2, .timeout = 20s}, diagnostics);
+  const auto hub = Hub::start({.ports = {0}, .secret = id.secret, .size = 2, .timeout = kFarBeyond},
+                              diagnostics);
   REQUIRE(hub);
   // One socket for both families: both ends must see the same addresses all the same.
   Rendezvous where{.host = "127.0.0.2", .ports = {hub->address().port()}, .secret = id.secret};
   std::unique_ptr<Bootstrap> one;
   std::thread thread([&] {
     Diagnostics problems;
-    one = join(where, 1, 2, 20s, nullptr, problems);
+    one = join(where, 1, 2, kFarBeyond, nullptr, problems);
   });
   Rendezvous here = where;
   here.host = "127.0.0.1";
-  const auto bootstrap = join(here, 0, 2, 20s, nullptr, diagnostics);
+  const auto bootstrap = join(here, 0, 2, kFarBeyond, nullptr, diagnostics);
   thread.join();
   CHECK((bootstrap && one));
 }
@@ -243,14 +260,14 @@ TEST_CASE("a unix socket takes ranks without a port") {
   Diagnostics diagnostics;
   UniqueId id{.address = {}, .local = true};
   fill_random(id.secret);
-  const auto hub =
-      Hub::start({.local = true, .secret = id.secret, .size = 2, .timeout = 20s}, diagnostics);
+  const auto hub = Hub::start(
+      {.local = true, .secret = id.secret, .size = 2, .timeout = kFarBeyond}, diagnostics);
   REQUIRE(hub);
   CHECK(hub->address() == Address::local(wire::local_name(id.secret), 1));
   id.address = hub->address();
   RawRank rank(id);
   REQUIRE(rank.come(1, 2));
-  const auto bootstrap = join_job(id, 0, 2, 20s, nullptr, diagnostics);
+  const auto bootstrap = join_job(id, 0, 2, kFarBeyond, nullptr, diagnostics);
   CHECK(bootstrap);
   CHECK(rank.receive() == wire::FrameKind::ready);
 }
@@ -295,7 +312,7 @@ TEST_CASE("a rank that sends what no rank sends ends the job, by name") {
   REQUIRE(rogue.come(1, 2));
   Diagnostics errors;
   std::thread other([&] {
-    const auto bootstrap = join_job(job.id, 0, 2, 20s, nullptr, errors);
+    const auto bootstrap = join_job(job.id, 0, 2, kFarBeyond, nullptr, errors);
     if (bootstrap) (void)bootstrap->barrier("step", errors);
   });
   REQUIRE(rogue.receive() == wire::FrameKind::ready);
@@ -361,9 +378,12 @@ TEST_CASE("a rank that is cut off in the middle of a message is named") {
 TEST_CASE("a process that has proved itself and does not join does not stay, whatever it sends") {
   const UniqueId id = testing::spare_id();
   Diagnostics diagnostics;
-  const auto hub = Hub::start(
-      {.addresses = {id.address}, .secret = id.secret, .size = 2, .timeout = 60s, .silence = 1s},
-      diagnostics);
+  const auto hub = Hub::start({.addresses = {id.address},
+                               .secret = id.secret,
+                               .size = 2,
+                               .timeout = kFarBeyond,
+                               .silence = 1s},
+                              diagnostics);
   REQUIRE(hub);
   RawRank idle(id);
   REQUIRE(idle.send(idle.hello(0, 2)));
@@ -372,7 +392,7 @@ TEST_CASE("a process that has proved itself and does not join does not stay, wha
   size_t said = 0;
   while (said < 1000 && idle.send({record[said]})) {
     ++said;
-    std::this_thread::sleep_for(20ms);
+    std::this_thread::sleep_for(100ms);
   }
   CHECK(said < 1000);
 }
@@ -394,22 +414,26 @@ TEST_CASE("a rank that dies with much to read takes no other with it") {
   CHECK(wire::read_failure(other.payload())->why.starts_with("rank 0 (process "));
 }
 
-TEST_CASE("a rank that falls silent counts as dead") {
+/// Why a job of two fails whose rank 0 falls silent; "": rank 1 was not there in time, or nothing
+/// has come.
+std::string why_silent_fails(std::chrono::milliseconds silence) {
   const UniqueId id = testing::spare_id();
   Diagnostics diagnostics;
-  const auto hub = Hub::start(
-      {.addresses = {id.address}, .secret = id.secret, .size = 2, .timeout = 60s, .silence = 2s},
-      diagnostics);
+  const auto hub = Hub::start({.addresses = {id.address},
+                               .secret = id.secret,
+                               .size = 2,
+                               .timeout = kFarBeyond,
+                               .silence = silence},
+                              diagnostics);
   REQUIRE(hub);
   // It waits for the other, whose silence begins when it has come.
   std::unique_ptr<Bootstrap> living;
-  std::thread joining([&] { living = join_job(id, 1, 2, 60s, nullptr, diagnostics); });
+  std::thread joining([&] { living = join_job(id, 1, 2, kFarBeyond, nullptr, diagnostics); });
   RawRank silent(id);
   const bool came = silent.come(0, 2);
   joining.join();
-  REQUIRE(came);
-  REQUIRE(living);
-  CHECK(silent.welcome().silence_ms == 2000);
+  if (!came || !living) return "";
+  CHECK(silent.welcome().silence_ms == static_cast<uint64_t>(silence.count()));
   std::mutex mutex;
   std::condition_variable changed;
   std::string why;
@@ -419,15 +443,23 @@ TEST_CASE("a rank that falls silent counts as dead") {
     changed.notify_all();
   });
   std::unique_lock lock(mutex);
-  changed.wait_for(lock, 60s, [&] { return !why.empty(); });
-  CHECK(why.find("rank 0 (process ") == 0);
-  CHECK(why.find(") has died: it has been silent for ") != std::string::npos);
+  changed.wait_for(lock, kFarBeyond, [&] { return !why.empty(); });
+  return why;
+}
+
+TEST_CASE("a rank that falls silent counts as dead") {
+  const auto is_right = [](int factor) {
+    const std::string why = why_silent_fails(factor * 2s);
+    return why.find("rank 0 (process ") == 0 &&
+           why.find(") has died: it has been silent for ") != std::string::npos;
+  };
+  CHECK(testing::right_in_longer_times(is_right));
 }
 
 TEST_CASE("once all ranks have come, the hub no longer listens") {
   TestJob job(1);
   Diagnostics diagnostics;
-  const auto bootstrap = join_job(job.id, 0, 1, 20s, nullptr, diagnostics);
+  const auto bootstrap = join_job(job.id, 0, 1, kFarBeyond, nullptr, diagnostics);
   REQUIRE(bootstrap);
   CHECK_FALSE(join_job(job.id, 0, 1, 60s, nullptr, diagnostics));
   CHECK(diagnostics.all().front().code == "bootstrap-gone");
@@ -452,7 +484,7 @@ TEST_CASE("a hub that closes leaves no rank waiting") {
     found.wait();
     job.hub.reset();
   });
-  CHECK_FALSE(join_job(job.id, 0, 2, 20s, nullptr, diagnostics));
+  CHECK_FALSE(join_job(job.id, 0, 2, kFarBeyond, nullptr, diagnostics));
   CHECK(diagnostics.all().front().code == "rank-left");
   closer.join();
   Diagnostics none;

@@ -1,6 +1,7 @@
 // Jobs of processes and of threads that meet by a unique id.
 #include "runtime/api/job.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 
 #include <catch2/catch.hpp>
@@ -9,12 +10,15 @@
 #include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/support/address/sockets.h"
 #include "runtime/support/fd.h"
+#include "runtime/support/fixed_times.h"
+#include "tests/helpers/runtime/longer_times.h"
 #include "tests/helpers/runtime/processes.h"
 
 namespace mscclc {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::kFarBeyond;
 using testing::Processes;
 
 using Bytes = std::vector<uint8_t>;
@@ -42,7 +46,7 @@ int exchange(Bootstrap& bootstrap, uint32_t steps) {
 int run_rank(const UniqueId& id, uint32_t rank, uint32_t size, uint32_t steps,
              std::shared_ptr<Hub> hub = nullptr) {
   Diagnostics diagnostics;
-  const auto bootstrap = join_job(id, rank, size, 20s, std::move(hub), diagnostics);
+  const auto bootstrap = join_job(id, rank, size, kFarBeyond, std::move(hub), diagnostics);
   if (!bootstrap) return 1;
   return exchange(*bootstrap, steps);
 }
@@ -54,8 +58,8 @@ TEST_CASE("processes exchange bytes") {
   Processes processes;
   processes.start([&] {
     Diagnostics diagnostics;
-    auto job =
-        host_job({.size = size, .rank = 0, .one_machine = true, .timeout = 20s}, diagnostics);
+    auto job = host_job({.size = size, .rank = 0, .one_machine = true, .timeout = kFarBeyond},
+                        diagnostics);
     if (!job) return 1;
     for (uint32_t r = 1; r < size; ++r) {
       std::string text = job->id.text();
@@ -73,14 +77,14 @@ TEST_CASE("processes exchange bytes") {
       return id ? run_rank(*id, r, size, 20) : 1;
     });
   }
-  for (uint32_t r = 0; r < size; ++r) CHECK(processes.wait(r, 20s) == 0);
+  for (uint32_t r = 0; r < size; ++r) CHECK(processes.wait(r, kFarBeyond) == 0);
   ::close(pipe[0]);
   ::close(pipe[1]);
 }
 
 TEST_CASE("threads exchange bytes; the hub need not know how many ranks there are") {
   Diagnostics diagnostics;
-  const auto job = host_job({.one_machine = true, .timeout = 20s}, diagnostics);
+  const auto job = host_job({.one_machine = true, .timeout = kFarBeyond}, diagnostics);
   REQUIRE(job);
   constexpr uint32_t kSize = 32;
   std::vector<int> results(kSize, -1);
@@ -98,7 +102,7 @@ TEST_CASE("a job over IPv6") {
   UniqueId id{};
   fill_random(id.secret);
   const auto hub = Hub::start(
-      {.addresses = {*here}, .secret = id.secret, .size = 2, .timeout = 20s}, diagnostics);
+      {.addresses = {*here}, .secret = id.secret, .size = 2, .timeout = kFarBeyond}, diagnostics);
   if (!hub) {
     WARN("this machine has no IPv6: " << diagnostics.all().front().message);
     return;
@@ -114,7 +118,7 @@ TEST_CASE("a job over IPv6") {
 
 TEST_CASE("ranks of one machine need no port: their id has none") {
   Diagnostics diagnostics;
-  auto job = host_job({.size = 2, .one_machine = true, .timeout = 20s}, diagnostics);
+  auto job = host_job({.size = 2, .one_machine = true, .timeout = kFarBeyond}, diagnostics);
   REQUIRE(job);
   CHECK(job->id.text().starts_with("mscclc1/local/0/"));
   const auto id = UniqueId::parse(job->id.text(), diagnostics);
@@ -129,8 +133,9 @@ TEST_CASE("ranks of one machine need no port: their id has none") {
 TEST_CASE("an id whose process has ended is an error at once") {
   Diagnostics diagnostics;
   const bool one_machine = GENERATE(false, true);
-  auto job = host_job({.size = 2, .one_machine = one_machine, .interface = "=lo", .timeout = 20s},
-                      diagnostics);
+  auto job =
+      host_job({.size = 2, .one_machine = one_machine, .interface = "=lo", .timeout = kFarBeyond},
+               diagnostics);
   REQUIRE(job);
   const UniqueId id = job->id;
   job.reset();
@@ -176,13 +181,18 @@ TEST_CASE("a process makes an id, and its children are the ranks") {
 #endif
 
 TEST_CASE("a rank waits no longer than it says itself") {
-  Diagnostics diagnostics;
-  const auto job = host_job({.size = 2, .one_machine = true, .timeout = 600s}, diagnostics);
-  REQUIRE(job);
-  CHECK_FALSE(join_job(job->id, 0, 2, 200ms, nullptr, diagnostics));
-  CHECK(diagnostics.all().front().code == "bootstrap-timeout");
-  CHECK(diagnostics.all().front().message ==
-        "rank 1 did not reach the bootstrap within 0.2 s (1 of 2 did)");
+  // By then it must have come itself.
+  const auto is_right = [](int factor) {
+    Diagnostics diagnostics;
+    const auto job = host_job({.size = 2, .one_machine = true, .timeout = 600s}, diagnostics);
+    REQUIRE(job);
+    CHECK_FALSE(join_job(job->id, 0, 2, factor * 200ms, nullptr, diagnostics));
+    CHECK(diagnostics.all().front().code == "bootstrap-timeout");
+    return diagnostics.all().front().message ==
+           fmt::format("rank 1 did not reach the bootstrap within {:g} s (1 of 2 did)",
+                       0.2 * factor);
+  };
+  CHECK(testing::right_in_longer_times(is_right));
 }
 
 TEST_CASE("a rank that gives up before it has found the hub still reports it to the others") {
@@ -195,41 +205,47 @@ TEST_CASE("a rank that gives up before it has found the hub still reports it to 
     return true;
   };
   bool joined = true;
-  std::thread leaver(
-      [&] { joined = join_job(job->id, 1, 2, 60s, nullptr, its, at_once) != nullptr; });
+  std::chrono::steady_clock::duration took{};
+  std::thread leaver([&] {
+    const auto begun = std::chrono::steady_clock::now();
+    joined = join_job(job->id, 1, 2, 60s, nullptr, its, at_once) != nullptr;
+    took = std::chrono::steady_clock::now() - begun;
+  });
   // It may be there for a moment.
   const auto bootstrap = join_job(job->id, 0, 2, 60s, nullptr, diagnostics);
   if (bootstrap != nullptr) CHECK_FALSE(bootstrap->barrier("step", diagnostics));
   leaver.join();
   CHECK_FALSE(joined);
   REQUIRE(diagnostics.has_errors());
-  CHECK(diagnostics.all().front().code == "rank-gave-up");
-  CHECK_THAT(diagnostics.all().front().message, Catch::Contains("not wanted any more"));
+  if (took < kAnnounceTime) {  // else it need not have found the hub
+    CHECK(diagnostics.all().front().code == "rank-gave-up");
+    CHECK_THAT(diagnostics.all().front().message, Catch::Contains("not wanted any more"));
+  }
   REQUIRE(its.all().size() == 1);
   CHECK(its.all().front().code == "aborted");
 }
 
 TEST_CASE("an id has the address of the interface that was asked for") {
   Diagnostics diagnostics;
-  const auto job = host_job({.interface = "=lo", .timeout = 20s}, diagnostics);
+  const auto job = host_job({.interface = "=lo", .timeout = kFarBeyond}, diagnostics);
   REQUIRE(job);
   CHECK(job->id.address.host() == "127.0.0.1");
   CHECK(run_rank(job->id, 0, 1, 1) == 0);
-  CHECK_FALSE(host_job({.interface = "=no-such-interface", .timeout = 20s}, diagnostics));
+  CHECK_FALSE(host_job({.interface = "=no-such-interface", .timeout = kFarBeyond}, diagnostics));
   CHECK(diagnostics.all().front().code == "no-interface");
 }
 
 TEST_CASE("two ids are never the same") {
   Diagnostics diagnostics;
-  const auto a = host_job({.one_machine = true, .timeout = 20s}, diagnostics);
-  const auto b = host_job({.one_machine = true, .timeout = 20s}, diagnostics);
+  const auto a = host_job({.one_machine = true, .timeout = kFarBeyond}, diagnostics);
+  const auto b = host_job({.one_machine = true, .timeout = kFarBeyond}, diagnostics);
   CHECK(a->id.secret != b->id.secret);
 }
 
 TEST_CASE("what is too long is not sent, and the job goes on") {
   Diagnostics diagnostics;
-  const auto job = host_job({.size = 1, .one_machine = true, .timeout = 20s}, diagnostics);
-  const auto bootstrap = join_job(job->id, 0, 1, 20s, nullptr, diagnostics);
+  const auto job = host_job({.size = 1, .one_machine = true, .timeout = kFarBeyond}, diagnostics);
+  const auto bootstrap = join_job(job->id, 0, 1, kFarBeyond, nullptr, diagnostics);
   REQUIRE(bootstrap);
   std::vector<Bytes> all;
   CHECK_FALSE(bootstrap->all_gather(Bytes(Bootstrap::kMaxBytes + 1), "x", all, diagnostics));
@@ -246,14 +262,14 @@ TEST_CASE("what is too long is not sent, and the job goes on") {
 
 TEST_CASE("a listener that is added after the failure is called at once") {
   Diagnostics diagnostics;
-  const auto job = host_job({.size = 2, .one_machine = true, .timeout = 20s}, diagnostics);
+  const auto job = host_job({.size = 2, .one_machine = true, .timeout = kFarBeyond}, diagnostics);
   Diagnostics errors;  // of the other rank
   std::thread other([&] {
-    const auto bootstrap = join_job(job->id, 1, 2, 20s, nullptr, errors);
+    const auto bootstrap = join_job(job->id, 1, 2, kFarBeyond, nullptr, errors);
     bootstrap->fail("enough");
     (void)bootstrap->barrier("x", errors);  // it has given up
   });
-  const auto bootstrap = join_job(job->id, 0, 2, 20s, nullptr, diagnostics);
+  const auto bootstrap = join_job(job->id, 0, 2, kFarBeyond, nullptr, diagnostics);
   REQUIRE(bootstrap);
   CHECK_FALSE(bootstrap->barrier("x", diagnostics));
   int count = 0;

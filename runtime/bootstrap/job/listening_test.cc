@@ -84,7 +84,7 @@ TEST_CASE(
     Fd socket = listen_on(other);
     REQUIRE(socket.valid());
     const HubOptions options{
-        .local = true, .addresses = {id.address}, .secret = id.secret, .size = 1, .timeout = 20s};
+        .local = true, .addresses = {id.address}, .secret = id.secret, .size = 1, .timeout = 300s};
     Diagnostics diagnostics;
     CHECK_FALSE(Hub::start(options, diagnostics));
     REQUIRE(diagnostics.has_errors());
@@ -120,7 +120,7 @@ TEST_CASE("another user has all unix sockets of a job that has a port, too") {
   });
   REQUIRE(ready.take());
   HubOptions options{
-      .local = true, .addresses = {id.address}, .secret = id.secret, .size = 1, .timeout = 20s};
+      .local = true, .addresses = {id.address}, .secret = id.secret, .size = 1, .timeout = 300s};
   Diagnostics diagnostics;
   const auto hub = Hub::start(options, diagnostics);
   REQUIRE(hub);

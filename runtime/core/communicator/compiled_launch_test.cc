@@ -20,7 +20,7 @@ namespace {
 
 using namespace testing;
 
-constexpr std::chrono::milliseconds kPatience{60'000};
+constexpr std::chrono::milliseconds kPatience{300'000};
 
 /// A device that has a kernel of every name, and keeps what it is launched with.
 class KeepingDevice : public ForwardingDevice {

@@ -89,7 +89,7 @@ constexpr uint64_t kMax = 65536;
 struct LateJob {
   LateJob() {
     device = std::make_shared<LateDevice>(make_host_device(diagnostics));
-    constexpr std::chrono::milliseconds kWait{60'000};
+    constexpr std::chrono::milliseconds kWait{300'000};
     auto job = host_job({.size = 1, .one_machine = true, .timeout = kWait}, diagnostics);
     REQUIRE(job);
     auto bootstrap = join_job(job->id, 0, 1, kWait, std::move(job->hub), diagnostics);

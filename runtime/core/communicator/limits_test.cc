@@ -25,7 +25,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatience{60'000};
+constexpr milliseconds kPatience{300'000};  // far beyond what is needed
 constexpr uid_t kUnprivileged = 65534;
 
 enum Exit : int { kMade, kNoThread, kNoMemory, kThrown, kOther, kNotLimited };

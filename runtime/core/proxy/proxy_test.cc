@@ -154,7 +154,7 @@ TEST_CASE("proxies of one device have one thread, those of another device anothe
     second.post({second.put(1)});
     REQUIRE(comes([&] { return second.lane(1).held() == 1; }));
   }
-  CHECK(proxy_threads() == 0);
+  CHECK(comes([] { return proxy_threads() == 0; }));
 }
 
 TEST_CASE("a lane without room, a flush that does not end and an end hold up no other proxy") {
@@ -285,17 +285,21 @@ TEST_CASE("a proxy of which nothing is asked burns no processor") {
   world.lane(0).let_go();
   world.post({world.put(0), ProxyWorld::order(PortWhat::signal, 0)});
   REQUIRE(comes([&] { return world.handled() == 2; }));
-  std::this_thread::sleep_for(milliseconds(200));
-  const auto begin = std::chrono::steady_clock::now();
-  const Usage before = usage_of("mscclc-proxy");
-  std::this_thread::sleep_for(milliseconds(500));
-  const Usage after = usage_of("mscclc-proxy");
-  const auto passed = std::chrono::steady_clock::now() - begin;
-  const auto millis = static_cast<uint64_t>(passed / milliseconds(1));
-  REQUIRE(before.cpu_nanos > 0);
-  CHECK(after.wakes - before.wakes <= millis + 50);
-  CHECK(after.cpu_nanos - before.cpu_nanos < 50'000 * millis);  // a twentieth
-  world.post({world.put(0)});                                   // it has not fallen asleep for good
+  // A proxy that polls is awake in every window; on a busy machine it falls asleep late.
+  bool rests = false;
+  for (int window = 0; window < 40 && !rests; ++window) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Usage before = usage_of("mscclc-proxy");
+    std::this_thread::sleep_for(milliseconds(500));
+    const Usage after = usage_of("mscclc-proxy");
+    const auto passed = std::chrono::steady_clock::now() - begin;
+    const auto millis = static_cast<uint64_t>(passed / milliseconds(1));
+    REQUIRE(before.cpu_nanos > 0);
+    rests = after.wakes - before.wakes <= millis + 50 &&
+            after.cpu_nanos - before.cpu_nanos < 50'000 * millis;  // a twentieth
+  }
+  CHECK(rests);
+  world.post({world.put(0)});  // it has not fallen asleep for good
   REQUIRE(comes([&] { return world.handled() == 3; }));
 }
 

@@ -89,13 +89,13 @@ TEST_CASE("no thread: the bootstrap's hub") {
 
 TEST_CASE("no thread: a rank of the bootstrap reports it to the others") {
   Diagnostics own, other;
-  auto job = host_job({.size = 2, .one_machine = true, .timeout = milliseconds(60'000)}, own);
+  auto job = host_job({.size = 2, .one_machine = true, .timeout = milliseconds(300'000)}, own);
   REQUIRE(job.has_value());
   {
     const NoThreads none(0);
-    CHECK(join_job(job->id, 1, 2, milliseconds(60'000), nullptr, own) == nullptr);
+    CHECK(join_job(job->id, 1, 2, milliseconds(300'000), nullptr, own) == nullptr);
   }
-  CHECK(join_job(job->id, 0, 2, milliseconds(60'000), nullptr, other) == nullptr);
+  CHECK(join_job(job->id, 0, 2, milliseconds(300'000), nullptr, other) == nullptr);
   REQUIRE(other.all().size() == 1);
   CHECK(other.all()[0].code == "rank-gave-up");
   CHECK_THAT(other.all()[0].message,
@@ -107,10 +107,10 @@ TEST_CASE("no thread: a rank of the bootstrap") {
   const SomeMask mask;
   Diagnostics diagnostics;
   auto job =
-      host_job({.size = 1, .one_machine = true, .timeout = milliseconds(60'000)}, diagnostics);
+      host_job({.size = 1, .one_machine = true, .timeout = milliseconds(300'000)}, diagnostics);
   REQUIRE(job.has_value());
   const NoThreads none(0);
-  CHECK(join_job(job->id, 0, 1, milliseconds(60'000), nullptr, diagnostics) == nullptr);
+  CHECK(join_job(job->id, 0, 1, milliseconds(300'000), nullptr, diagnostics) == nullptr);
   check_reported(diagnostics, "a rank of the bootstrap");
 }
 

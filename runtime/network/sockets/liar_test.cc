@@ -30,7 +30,7 @@ using testing::RawFarEnd;
 using testing::say;
 using testing::say_bytewise;
 
-constexpr milliseconds kPatient{20'000};
+constexpr milliseconds kPatient{120'000};
 constexpr uint32_t kLines = 3;
 
 /// The far end of a lane, at rank 3, whose peer is this test.

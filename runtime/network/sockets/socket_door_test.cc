@@ -175,13 +175,15 @@ class DescriptorLimit {
   rlimit before_{};
 };
 
-/// With room for one descriptor more, apart from `next`, which is the first that was free.
-size_t room_for_one(const Fd& next) { return static_cast<size_t>(next.get()) + 2; }
+/// With room for so many descriptors more, apart from `next`, which is the first that was free.
+size_t room_for(size_t descriptors, const Fd& next) {
+  return static_cast<size_t>(next.get()) + 1 + descriptors;
+}
 
 TEST_CASE("a rank without descriptors for its peers says so at once") {
   SocketWorld world(1);
   const Fd next(::dup(STDIN_FILENO));
-  std::optional<DescriptorLimit> limit(room_for_one(next));  // for the near end
+  std::optional<DescriptorLimit> limit(room_for(1, next));  // for the near end
   std::unique_ptr<Lane> lane;
   std::thread opens([&] { lane = world.open_with(world.end->offer()); });
   const std::string said = world.far_reports.wait();
@@ -195,17 +197,17 @@ TEST_CASE("a rank without descriptors for its peers says so at once") {
 TEST_CASE("strangers give their descriptors to a rank that comes") {
   SocketWorld world(1);
   const auto offer = decode_offer(world.end->offer());
-  std::vector<Fd> silent;
-  for (int i = 0; i < 3; ++i) {
-    silent.push_back(knock(world));
-    CHECK(decode_challenge(hear(silent.back(), Challenge::kBytes)));  // it has been let in
-  }
-  const auto dial_with_one = [&] {
+  const auto dial_among_strangers = [&] {
     const Fd next(::dup(STDIN_FILENO));
-    const DescriptorLimit limit(room_for_one(next));  // for this end
+    const DescriptorLimit limit(room_for(7, next));  // both ends of theirs, and this end
+    std::vector<Fd> silent;
+    for (int i = 0; i < 3; ++i) {
+      silent.push_back(knock(world));
+      CHECK(decode_challenge(hear(silent.back(), Challenge::kBytes)));  // it has been let in
+    }
     return dial(*offer, {.connections = 1});
   };
-  const auto sockets = dial_with_one();
+  const auto sockets = dial_among_strangers();
   INFO((sockets ? "" : sockets.error().text()));
   CHECK(sockets);
   CHECK(world.far_reports.text() == "");

@@ -24,6 +24,7 @@ using testing::Processes;
 using Bytes = std::vector<uint8_t>;
 
 constexpr MemoryRange kAll{0, 4096};
+constexpr auto kLong = 300s;  // far beyond what is needed, also under load
 
 /// A memory file that holds `text`.
 Fd file_with(const std::string& text) {
@@ -39,7 +40,7 @@ std::string text_of(const Fd& file) {
 }
 
 /// Why fetching failed; "" if it did not.
-std::string failure(const Bytes& ticket, const FetchWait& wait = {2000ms}) {
+std::string failure(const Bytes& ticket, const FetchWait& wait = {kLong}) {
   Diagnostics diagnostics;
   const Fd fd = fetch_fd(ticket, kAll, wait, diagnostics);
   CHECK(fd.valid() != diagnostics.has_errors());
@@ -61,9 +62,9 @@ TEST_CASE("only what is offered of a descriptor can be had") {
   const Fd file = file_with("shared");
   const Bytes ticket = served.server->offer(file.get(), {64, 100}, served.diagnostics);
   Diagnostics diagnostics;
-  CHECK(fetch_fd(ticket, {64, 100}, {2000ms}, diagnostics).valid());
-  CHECK(fetch_fd(ticket, {100, 64}, {2000ms}, diagnostics).valid());
-  CHECK_FALSE(fetch_fd(ticket, {0, 4096}, {2000ms}, diagnostics).valid());
+  CHECK(fetch_fd(ticket, {64, 100}, {kLong}, diagnostics).valid());
+  CHECK(fetch_fd(ticket, {100, 64}, {kLong}, diagnostics).valid());
+  CHECK_FALSE(fetch_fd(ticket, {0, 4096}, {kLong}, diagnostics).valid());
   CHECK(
       diagnostics.all().front().message ==
       "cannot fetch a descriptor from a peer's process: its owner lets others map 100 bytes at 64 "
@@ -78,7 +79,7 @@ TEST_CASE("another process gets the descriptor") {
     Bytes ticket(33);
     if (::read(pipe[0], ticket.data(), ticket.size()) != 33) return 1;
     Diagnostics diagnostics;
-    const Fd fd = fetch_fd(ticket, kAll, {5000ms}, diagnostics);
+    const Fd fd = fetch_fd(ticket, kAll, {kLong}, diagnostics);
     if (!fd.valid()) return 2;
     if ((::fcntl(fd.get(), F_GETFD) & FD_CLOEXEC) == 0) return 3;
     return text_of(fd) == "shared" ? 0 : 4;
@@ -87,7 +88,7 @@ TEST_CASE("another process gets the descriptor") {
   const Bytes ticket = served.offer("shared");
   REQUIRE(ticket.size() == 33);
   REQUIRE(::write(pipe[1], ticket.data(), ticket.size()) == 33);
-  CHECK(processes.wait(0, 10s) == 0);
+  CHECK(processes.wait(0, kLong) == 0);
   ::close(pipe[0]);
   ::close(pipe[1]);
 }
@@ -97,8 +98,8 @@ TEST_CASE("each ticket has its own descriptor, which may be fetched often") {
   const Bytes a = served.offer("a"), b = served.offer("b");
   CHECK(a != b);
   for (int i = 0; i < 3; ++i) {
-    CHECK(text_of(fetch_fd(a, kAll, {2000ms}, served.diagnostics)) == "a");
-    CHECK(text_of(fetch_fd(b, kAll, {2000ms}, served.diagnostics)) == "b");
+    CHECK(text_of(fetch_fd(a, kAll, {kLong}, served.diagnostics)) == "a");
+    CHECK(text_of(fetch_fd(b, kAll, {kLong}, served.diagnostics)) == "b");
   }
   CHECK_FALSE(served.diagnostics.has_errors());
 }
@@ -133,7 +134,7 @@ TEST_CASE("all of a process share a server, and none is left after the last of t
   const Bytes ticket = other->offer(file, kAll, diagnostics);
   CHECK(testing::open_descriptors() == with_one + 1);  // the file's own
   one.reset();
-  CHECK(text_of(fetch_fd(ticket, kAll, {60s}, diagnostics)) == "kept");
+  CHECK(text_of(fetch_fd(ticket, kAll, {kLong}, diagnostics)) == "kept");
   other.reset();
   CHECK(testing::open_descriptors() == before + 1);
   CHECK(failure(ticket) != "");
@@ -150,7 +151,7 @@ TEST_CASE("a forked child has a server of its own") {
     const auto own = FdServer::of_process(problems);
     return own != nullptr && own != parents ? 0 : 1;
   });
-  CHECK(processes.wait(0, 60s) == 0);
+  CHECK(processes.wait(0, kLong) == 0);
 }
 #endif
 
@@ -196,7 +197,7 @@ TEST_CASE(
   REQUIRE(listener.valid());
   std::thread server([&] {
     const auto accept_one = [&] {
-      (void)await(listener.get(), POLLIN, std::chrono::steady_clock::now() + 60s);
+      (void)await(listener.get(), POLLIN, std::chrono::steady_clock::now() + kLong);
       return Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     };
     Fd first = accept_one();
@@ -204,11 +205,11 @@ TEST_CASE(
     first.reset();
     const Fd second = accept_one();
     FdSecret secret;
-    (void)await(second.get(), POLLIN, std::chrono::steady_clock::now() + 60s);
+    (void)await(second.get(), POLLIN, std::chrono::steady_clock::now() + kLong);
     if (receive_secret(second, secret)) (void)send_fd(second, make_waker(), kAll);
   });
   Diagnostics diagnostics;
-  CHECK(fetch_fd(ticket.bytes(), kAll, {60s}, diagnostics).valid());
+  CHECK(fetch_fd(ticket.bytes(), kAll, {kLong}, diagnostics).valid());
   CHECK(diagnostics.all().empty());
   server.join();
 }
@@ -236,7 +237,7 @@ TEST_CASE("many processes fetch at once") {
       if (::read(pipe[0], ticket.data(), ticket.size()) != 33) return 1;
       for (int k = 0; k < kFetches; ++k) {
         Diagnostics diagnostics;
-        if (text_of(fetch_fd(ticket, kAll, {10000ms}, diagnostics)) != "shared") return 2;
+        if (text_of(fetch_fd(ticket, kAll, {kLong}, diagnostics)) != "shared") return 2;
       }
       return 0;
     });
@@ -244,7 +245,7 @@ TEST_CASE("many processes fetch at once") {
   Served served;
   const Bytes ticket = served.offer("shared");
   for (int i = 0; i < kProcesses; ++i) REQUIRE(::write(pipe[1], ticket.data(), 33) == 33);
-  for (int i = 0; i < kProcesses; ++i) CHECK(processes.wait(i, 20s) == 0);
+  for (int i = 0; i < kProcesses; ++i) CHECK(processes.wait(i, kLong) == 0);
   ::close(pipe[0]);
   ::close(pipe[1]);
 }
@@ -279,7 +280,7 @@ TEST_CASE("a process without descriptors still serves what it has offered") {
     if (::read(pipe[0], ticket.data(), ticket.size()) != 33) return 1;
     for (int i = 0; i < 3; ++i) {
       Diagnostics diagnostics;
-      if (text_of(fetch_fd(ticket, kAll, {60'000ms}, diagnostics)) != "shared") return 2;
+      if (text_of(fetch_fd(ticket, kAll, {kLong}, diagnostics)) != "shared") return 2;
     }
     return 0;
   });
@@ -294,7 +295,7 @@ TEST_CASE("a process without descriptors still serves what it has offered") {
     const NoDescriptors none(0);
     refused = served.server->offer(STDERR_FILENO, kAll, diagnostics);
     written = ::write(pipe[1], ticket.data(), ticket.size());
-    status = processes.wait(0, 120s);
+    status = processes.wait(0, kLong);
   }
   CHECK(refused.empty());
   CHECK(diagnostics.all().front().code == "no-descriptors");
@@ -319,7 +320,7 @@ TEST_CASE("a process without room for a descriptor gets an error that says so") 
       bool fetched = false;
       {
         const NoDescriptors none(free);
-        fetched = fetch_fd(ticket, kAll, {60'000ms}, diagnostics).valid();
+        fetched = fetch_fd(ticket, kAll, {kLong}, diagnostics).valid();
       }
       if (fetched || free == 2) return fetched && free == 2 ? 0 : 2;
       const Diagnostic& error = diagnostics.all().front();
@@ -334,7 +335,7 @@ TEST_CASE("a process without room for a descriptor gets an error that says so") 
   Served served;
   const Bytes ticket = served.offer("shared");
   for (int i = 0; i < 3; ++i) REQUIRE(::write(pipe[1], ticket.data(), ticket.size()) == 33);
-  for (int i = 0; i < 3; ++i) CHECK(processes.wait(i, 120s) == 0);
+  for (int i = 0; i < 3; ++i) CHECK(processes.wait(i, kLong) == 0);
   ::close(pipe[0]);
   ::close(pipe[1]);
 }

@@ -30,7 +30,7 @@ TEST_CASE("facts of a process") {
     return younger && end.take() ? 0 : 1;
   });
   REQUIRE(end.give());
-  CHECK(processes.wait(0, 30s) == 0);
+  CHECK(processes.wait(0, 300s) == 0);
   CHECK_FALSE(facts_of(-1));
 }
 

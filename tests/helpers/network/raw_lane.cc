@@ -12,7 +12,7 @@
 namespace mscclc::net::testing {
 namespace {
 
-constexpr int kPatienceMs = 10'000;
+constexpr int kPatienceMs = 120'000;
 
 bool is_ready(const Fd& socket, short events) {
   pollfd polled{socket.get(), events, 0};

@@ -14,7 +14,7 @@ namespace mscclc::net::testing {
 /// A connection to what listens there. It does not block.
 Fd knock(const Address& address);
 
-/// What comes next; fewer bytes: the connection has ended, or nothing came for ten seconds.
+/// What comes next; fewer bytes: the connection has ended, or nothing came for two minutes.
 Bytes hear(const Fd& socket, size_t count);
 
 /// Sends all of it, as the other end takes it. False: it has ended, or takes nothing for long.

@@ -14,7 +14,7 @@
 
 namespace mscclc::net::testing {
 
-constexpr std::chrono::milliseconds kLanePatience{20'000};
+constexpr std::chrono::milliseconds kLanePatience{120'000};
 
 /// Memory of rank 3, and what rank 5 needs for a lane to it.
 struct SocketWorld : LaneMemory {

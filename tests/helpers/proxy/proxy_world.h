@@ -218,7 +218,7 @@ class HeldDevice final : public Device {
 /// Waits for what another thread does.
 template <class Test>
 bool comes(Test test) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(5);
   while (!test()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::yield();

@@ -20,7 +20,7 @@ inline size_t running_threads() {
 
 /// Waits until it has no more than so many. False: it has, long after the last was joined.
 inline bool threads_come_down_to(size_t most) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(5);
   while (running_threads() > most) {
     if (std::chrono::steady_clock::now() > until) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -18,10 +19,19 @@
 
 namespace mscclc::testing {
 
+/// A port that is free now, and that the system gives only to those that ask for it.
+inline uint16_t free_port() {
+  for (;;) {
+    std::array<uint8_t, 2> random{};
+    fill_random(random);
+    const auto port = static_cast<uint16_t>(20000 + (random[0] << 8 | random[1]) % 12000);
+    if (listen_on(Address::loopback(port)).valid()) return port;
+  }
+}
+
 /// An id of this machine that is not served.
 inline UniqueId spare_id() {
-  const Fd listener = listen_on(Address::loopback(0));
-  UniqueId id{.address = Address::loopback(local_port(listener))};
+  UniqueId id{.address = Address::loopback(free_port())};
   fill_random(id.secret);
   return id;
 }
@@ -29,11 +39,11 @@ inline UniqueId spare_id() {
 class RawRank {
  public:
   /// Of a test with a hub that does not answer: far beyond what is needed, for machines under load.
-  static constexpr int kPatienceMs = 30'000;
+  static constexpr int kPatienceMs = 120'000;
 
-  /// Connects, waiting for the hub to listen; at most ten seconds.
+  /// Connects, waiting for the hub to listen; at most two minutes.
   explicit RawRank(const UniqueId& id) : id_(id) {
-    for (int i = 0; i < 2000 && !connection_; ++i) {
+    for (int i = 0; i < 24'000 && !connection_; ++i) {
       Fd socket = begin_connect(id.address);
       pollfd polled{socket.get(), POLLOUT, 0};
       if (socket.valid() && ::poll(&polled, 1, 1000) == 1 && connect_error(socket) == 0 &&
@@ -136,7 +146,8 @@ class RawRank {
 
  private:
   bool flush() {
-    const SteadyTime deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const SteadyTime deadline =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
     while (connection_->write_some()) {
       if (!connection_->wants_write()) return true;
       if (!await(fd(), POLLOUT, deadline)) return false;

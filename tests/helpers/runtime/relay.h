@@ -95,7 +95,7 @@ class Relay {
     if (way == 0) passed_ += static_cast<uint64_t>(n);
   }
 
-  static constexpr int kTickMs = 5, kPatienceMs = 10'000;
+  static constexpr int kTickMs = 5, kPatienceMs = 120'000;
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
   const Address to_;
   const Fd listener_;

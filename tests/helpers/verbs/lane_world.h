@@ -22,7 +22,7 @@ using net::testing::kNear;
 using net::testing::kWorldBytes;
 using net::testing::Window;
 
-constexpr std::chrono::milliseconds kPatience{60'000};
+constexpr std::chrono::milliseconds kPatience{120'000};
 
 /// The library with fake devices; "": there are real ones, whose library the user names.
 std::string fake_library();

@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr uint64_t kBytes = 6 << 20;
-constexpr milliseconds kPatience{20'000};
+constexpr milliseconds kPatience{120'000};
 
 /// Two nodes with a lane over sockets.
 struct Nodes : TwoNodes {

@@ -36,7 +36,7 @@ struct Outcome {
 std::vector<Outcome> join(World& world, const std::vector<RankSetup>& ranks,
                           const std::vector<uint32_t>& members, bool one_process = false) {
   const auto size = static_cast<uint32_t>(ranks.size());
-  const auto bootstraps = make_in_process_bootstraps(size, std::chrono::seconds(60));
+  const auto bootstraps = make_in_process_bootstraps(size, std::chrono::seconds(300));
   std::vector<Outcome> outcomes(size);
   std::vector<std::thread> threads;
   for (uint32_t r = 0; r < size; ++r) {
