@@ -149,15 +149,16 @@ TEST_CASE("all but products of floats can be exact") {
 
 /// The plan of an all-reduce over three ranks that each add up for themselves: `sums`. `says`: what
 /// its record claims; nullptr: it has none.
-std::string plan_that_adds(const std::string& sums, const Proof* says = nullptr) {
+std::string plan_that_adds(const std::string& sums, const Proof* says = nullptr,
+                           const std::string& select = "") {
   Sources sources;
   Diagnostics diagnostics;
   const FileId file = sources.add(
       "sum.mscl",
-      "program own\ncollective allreduce(ranks: 3)\nrank r in 0..3 {\n  let others = 0..3 except "
-      "r\n"
-      "  buffer s[others] packets: LL16, copies: 2\n  channel ch[p in others] = memory(p)\n"
-      "  tb 0 {\n    for p in others { put_packets ch[p].s[r] <- input }\n    reduce_packets " +
+      "program own\ncollective allreduce(ranks: 3)\n" + select +
+          "rank r in 0..3 {\n  let others = 0..3 except r\n"
+          "  buffer s[others] packets: LL16, copies: 2\n  channel ch[p in others] = memory(p)\n"
+          "  tb 0 {\n    for p in others { put_packets ch[p].s[r] <- input }\n    reduce_packets " +
           sums + "\n  }\n}\n");
   const auto program = compile(sources, file, {}, {}, diagnostics);
   INFO(render_text(diagnostics, sources));
@@ -165,6 +166,24 @@ std::string plan_that_adds(const std::string& sums, const Proof* says = nullptr)
   const auto json = write_plan(*program, *find_target("sm_90", diagnostics), diagnostics, says);
   REQUIRE(json);
   return *json;
+}
+
+TEST_CASE("a registered plan for other sizes is passed over for these, not for its order") {
+  Diagnostics diagnostics;
+  const auto registry = PlanRegistry::create({}, diagnostics);
+  REQUIRE(registry != nullptr);
+  REQUIRE(registry->register_plan(plan_that_adds("output <- input, s[p] for p in others", nullptr,
+                                                 "select sizes: 64KiB..1MiB\n"),
+                                  "own", diagnostics));
+  std::vector<PassedOver> over;
+  const PlanRequest request{.call = {.kind = CollectiveKind::allreduce,
+                                     .ranks = 3,
+                                     .bytes = 4096,
+                                     .dtype = Dtype::f32,
+                                     .order = SumOrder::ranks}};
+  CHECK(registry->pick(request, &over, diagnostics) == nullptr);
+  REQUIRE(over.size() == 1);
+  CHECK(over[0].why == "it is for 65536 to 1048575 bytes");
 }
 
 TEST_CASE("a registered plan is picked only for the contracts that it keeps") {

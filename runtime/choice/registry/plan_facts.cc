@@ -49,6 +49,28 @@ bool lists(const std::vector<T>& list, const T& value) {
   return list.empty() || std::ranges::find(list, value) != list.end();
 }
 
+/// Why the `select` options of a plan leave the request to others.
+std::optional<Error> of_select(const Select& select, const PlanRequest& request) {
+  const LibraryCall& call = request.call;
+  if (!contains(select.sizes, call.bytes)) {
+    return Error{"it is for " + range_text(select.sizes, "bytes")};
+  }
+  if (!contains(select.nodes, call.nodes)) {
+    return Error{"it is for " + range_text(select.nodes, "nodes")};
+  }
+  if (!contains(select.gpus_per_node, call.ranks_per_node())) {
+    return Error{"it is for " + range_text(select.gpus_per_node, "ranks a node")};
+  }
+  if (!lists(select.dtypes, call.dtype)) {
+    return Error{fmt::format("it is not for {}", info(call.dtype).name)};
+  }
+  if (!lists(select.ops, request.call.op)) {
+    return Error{fmt::format("it is not for {}", name(request.call.op))};
+  }
+  if (lists(select.tags, request.tag)) return std::nullopt;
+  return Error{"the call has none of its tags"};
+}
+
 }  // namespace
 
 PlanFacts::PlanFacts(const PickedPlan& picked)
@@ -131,7 +153,7 @@ std::optional<Error> PlanFacts::of_machine(const Program& plan, const PlanReques
   return Error{"its memory channels join ranks of several nodes"};
 }
 
-std::optional<Error> PlanFacts::why_not(const Program& plan, const PlanRequest& request) const {
+std::optional<Error> PlanFacts::of_call(const Program& plan, const PlanRequest& request) const {
   if (auto why = of_contract(plan.contract, request.call)) return why;
   if (!plan.flags.empty()) return Error{"requests have no flags, which it waits for or raises"};
   Call call;
@@ -143,29 +165,21 @@ std::optional<Error> PlanFacts::why_not(const Program& plan, const PlanRequest& 
   call.reduce = request.call.op;
   Diagnostics diagnostics;
   if (!check_call(plan, use_, call, diagnostics)) return Error{first_message(diagnostics)};
+  return std::nullopt;
+}
+
+std::optional<Error> PlanFacts::why_not(const Program& plan, const PlanRequest& request) const {
+  if (auto why = of_call(plan, request)) return why;
   if (auto why = of_order(plan, request)) return why;
   return of_machine(plan, request);
 }
 
-std::optional<Error> why_not_selected(const Select& select, const PlanRequest& request) {
-  const LibraryCall& call = request.call;
-  if (!contains(select.sizes, call.bytes)) {
-    return Error{"it is for " + range_text(select.sizes, "bytes")};
-  }
-  if (!contains(select.nodes, call.nodes)) {
-    return Error{"it is for " + range_text(select.nodes, "nodes")};
-  }
-  if (!contains(select.gpus_per_node, call.ranks_per_node())) {
-    return Error{"it is for " + range_text(select.gpus_per_node, "ranks a node")};
-  }
-  if (!lists(select.dtypes, call.dtype)) {
-    return Error{fmt::format("it is not for {}", info(call.dtype).name)};
-  }
-  if (!lists(select.ops, request.call.op)) {
-    return Error{fmt::format("it is not for {}", name(request.call.op))};
-  }
-  if (lists(select.tags, request.tag)) return std::nullopt;
-  return Error{"the call has none of its tags"};
+std::optional<Error> PlanFacts::why_not_selected(const Program& plan,
+                                                 const PlanRequest& request) const {
+  if (auto why = of_call(plan, request)) return why;
+  if (auto why = of_select(plan.select, request)) return why;
+  if (auto why = of_order(plan, request)) return why;
+  return of_machine(plan, request);
 }
 
 std::string call_text(const LibraryCall& call) {

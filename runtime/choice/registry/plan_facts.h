@@ -21,8 +21,12 @@ class PlanFacts {
 
   /// Why this plan cannot serve such calls, however it is picked: "it is for 8 ranks".
   std::optional<Error> why_not(const Program& plan, const PlanRequest& request) const;
+  /// The same, or why its own `select` options leave such calls to others. An order that its sums
+  /// do not keep comes after these: under another one they would leave the call, too.
+  std::optional<Error> why_not_selected(const Program& plan, const PlanRequest& request) const;
 
  private:
+  std::optional<Error> of_call(const Program& plan, const PlanRequest& request) const;
   std::optional<Error> of_order(const Program& plan, const PlanRequest& request) const;
   std::optional<Error> of_contract(const Contract& contract, const LibraryCall& call) const;
   static std::optional<Error> of_placement(const Contract& contract, const LibraryCall& call);
@@ -41,9 +45,6 @@ struct CheckedPlan {
   PickedPlan picked;
   PlanFacts facts;
 };
-
-/// Why a plan's own `select` options leave the request to others.
-std::optional<Error> why_not_selected(const Select& select, const PlanRequest& request);
 
 /// "allreduce over 4 ranks", "broadcast over 4 ranks with root 2", "allreduce over 16 ranks on 2
 /// nodes"

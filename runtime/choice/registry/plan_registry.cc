@@ -117,11 +117,8 @@ class Picker {
     return picked;
   }
 
-  /// What its `select` says goes first: under another order, too, it would not serve the call then.
   std::optional<Error> why_not(const CheckedPlan& plan) const {
-    const Program& program = *plan.picked.plan;
-    auto why = why_not_selected(program.select, request_);
-    return why ? why : plan.facts.why_not(program, request_);
+    return plan.facts.why_not_selected(*plan.picked.plan, request_);
   }
 
   std::shared_ptr<const PickedPlan> registered() {
