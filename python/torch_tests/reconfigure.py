@@ -16,9 +16,9 @@ class Changing:
         self.ranks = ranks
         init(ranks, name=name, enable_reconfigure=True)
         self.own = dist._get_reconfigure_handle()
-        store = dist.FileStore(f"{ranks.folder}/{name} handles", ranks.size)
-        store.set(str(ranks.rank), self.own)
-        self.handles = [store.get(str(r)).decode() for r in range(ranks.size)]
+        self.store = dist.FileStore(f"{ranks.folder}/{name} handles", ranks.size)
+        self.store.set(str(ranks.rank), self.own)
+        self.handles = [self.store.get(str(r)).decode() for r in range(ranks.size)]
 
     def __enter__(self):
         return self
@@ -28,6 +28,12 @@ class Changing:
 
     def get(self, uuid, handles, **more):
         dist._reconfigure(uuid=uuid, handles=handles, **more).wait()
+
+    def all_are_here(self, place):
+        """Returns once all processes have called it; by files, not by the group."""
+        self.store.set(f"{place} {self.ranks.rank}", "here")
+        for rank in range(self.ranks.size):
+            self.store.get(f"{place} {rank}")
 
     def sums(self):
         """A sum over the ranks that there are, and values of the first one."""
@@ -86,6 +92,7 @@ def ranks_that_have_failed_are_left_behind(ranks):
     with Changing(ranks, "fail") as group:
         group.get(1, group.handles)
         group.sums()
+        group.all_are_here("summed")  # or a call that has not ended everywhere would fail, too
         if ranks.rank == 2:
             dist.group.WORLD._get_backend(torch.device("cpu")).abort()
             group.get(2, [group.own])
