@@ -153,7 +153,8 @@ std::optional<Error> PlanFacts::of_machine(const Program& plan, const PlanReques
   return Error{"its memory channels join ranks of several nodes"};
 }
 
-std::optional<Error> PlanFacts::of_call(const Program& plan, const PlanRequest& request) const {
+std::optional<Error> PlanFacts::why_not(const Program& plan, const PlanRequest& request,
+                                        const Select* select) const {
   if (auto why = of_contract(plan.contract, request.call)) return why;
   if (!plan.flags.empty()) return Error{"requests have no flags, which it waits for or raises"};
   Call call;
@@ -165,19 +166,9 @@ std::optional<Error> PlanFacts::of_call(const Program& plan, const PlanRequest& 
   call.reduce = request.call.op;
   Diagnostics diagnostics;
   if (!check_call(plan, use_, call, diagnostics)) return Error{first_message(diagnostics)};
-  return std::nullopt;
-}
-
-std::optional<Error> PlanFacts::why_not(const Program& plan, const PlanRequest& request) const {
-  if (auto why = of_call(plan, request)) return why;
-  if (auto why = of_order(plan, request)) return why;
-  return of_machine(plan, request);
-}
-
-std::optional<Error> PlanFacts::why_not_selected(const Program& plan,
-                                                 const PlanRequest& request) const {
-  if (auto why = of_call(plan, request)) return why;
-  if (auto why = of_select(plan.select, request)) return why;
+  if (select != nullptr) {
+    if (auto why = of_select(*select, request)) return why;
+  }
   if (auto why = of_order(plan, request)) return why;
   return of_machine(plan, request);
 }

@@ -19,14 +19,13 @@ class PlanFacts {
   /// Of `picked.plan`.
   explicit PlanFacts(const PickedPlan& picked);
 
-  /// Why this plan cannot serve such calls, however it is picked: "it is for 8 ranks".
-  std::optional<Error> why_not(const Program& plan, const PlanRequest& request) const;
-  /// The same, or why its own `select` options leave such calls to others. An order that its sums
-  /// do not keep comes after these: under another one they would leave the call, too.
-  std::optional<Error> why_not_selected(const Program& plan, const PlanRequest& request) const;
+  /// Why this plan cannot serve such calls: "it is for 8 ranks". `select`: its own options, where
+  /// these count as well; nullptr: they do not. An order that its sums do not keep comes after
+  /// them: under another one they would leave the call to others, too.
+  std::optional<Error> why_not(const Program& plan, const PlanRequest& request,
+                               const Select* select = nullptr) const;
 
  private:
-  std::optional<Error> of_call(const Program& plan, const PlanRequest& request) const;
   std::optional<Error> of_order(const Program& plan, const PlanRequest& request) const;
   std::optional<Error> of_contract(const Contract& contract, const LibraryCall& call) const;
   static std::optional<Error> of_placement(const Contract& contract, const LibraryCall& call);

@@ -118,7 +118,8 @@ class Picker {
   }
 
   std::optional<Error> why_not(const CheckedPlan& plan) const {
-    return plan.facts.why_not_selected(*plan.picked.plan, request_);
+    const Program& program = *plan.picked.plan;
+    return plan.facts.why_not(program, request_, &program.select);
   }
 
   std::shared_ptr<const PickedPlan> registered() {
