@@ -57,8 +57,8 @@ std::string run_threads(uint32_t ranks, const RankBody& body, const Timeouts& ti
 std::string run_processes(uint32_t ranks, const RankBody& body, const Timeouts& timeouts = {},
                           const OpenDevice& open = open_host);
 
-/// Whether all others have ended by themselves and name the victim. A rank that ends because of it
-/// is gone, too, and may be named by those that miss that one first; not by all.
+/// Whether all others have ended by themselves and name the victim. Mostly: a rank that ends
+/// because of it is gone, too, and one that hears of the victim late may miss that one first.
 bool all_name(const std::vector<Outcome>& ended, uint32_t victim);
 
 std::string text(const Diagnostics& diagnostics);

@@ -52,7 +52,7 @@ struct Launches {
 
 // Unless this thread gets no processor for kRoomPatience: then it is as if it had waited in vain.
 TEST_CASE("a launch waits until one of the calls before it has ended") {
-  const auto is_right = [](int) {
+  const auto is_right = [] {
     Launches of;
     for (int i = 0; i < 3; ++i) of.launch();
     CHECK(of.device.ended == 0);  // there was room
@@ -61,11 +61,11 @@ TEST_CASE("a launch waits until one of the calls before it has ended") {
     CHECK(of.device.calls == 4);
     return of.device.ended == 1;
   };
-  CHECK(testing::right_in_longer_times(is_right));
+  CHECK(testing::right_in_a_try(is_right));
 }
 
 TEST_CASE("a launch that waits in vain goes on, and so do those after it, until all have ended") {
-  const auto is_right = [](int) {
+  const auto is_right = [] {
     Launches of;
     for (int i = 0; i < 3; ++i) of.launch();
     const auto begin = std::chrono::steady_clock::now();
@@ -80,7 +80,7 @@ TEST_CASE("a launch that waits in vain goes on, and so do those after it, until 
     of.launch();
     return of.device.looks == 0;  // it has waited
   };
-  CHECK(testing::right_in_longer_times(is_right));
+  CHECK(testing::right_in_a_try(is_right));
 }
 
 TEST_CASE(
