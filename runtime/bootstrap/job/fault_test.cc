@@ -264,12 +264,7 @@ bool named_when_hub_is_stopped(std::chrono::milliseconds silence) {
   Processes processes;
   processes.start([&] {
     Diagnostics diagnostics;
-    const auto hub = Hub::start({.addresses = {id.address},
-                                 .secret = id.secret,
-                                 .size = 2,
-                                 .timeout = kFarBeyond,
-                                 .silence = silence},
-                                diagnostics);
+    const auto hub = testing::hub_of_two(id, silence, diagnostics);
     ::pause();
     return hub ? 0 : 1;
   });

@@ -378,12 +378,7 @@ TEST_CASE("a rank that is cut off in the middle of a message is named") {
 TEST_CASE("a process that has proved itself and does not join does not stay, whatever it sends") {
   const UniqueId id = testing::spare_id();
   Diagnostics diagnostics;
-  const auto hub = Hub::start({.addresses = {id.address},
-                               .secret = id.secret,
-                               .size = 2,
-                               .timeout = kFarBeyond,
-                               .silence = 1s},
-                              diagnostics);
+  const auto hub = testing::hub_of_two(id, 1s, diagnostics);
   REQUIRE(hub);
   RawRank idle(id);
   REQUIRE(idle.send(idle.hello(0, 2)));
@@ -419,12 +414,7 @@ TEST_CASE("a rank that dies with much to read takes no other with it") {
 std::string why_silent_fails(std::chrono::milliseconds silence) {
   const UniqueId id = testing::spare_id();
   Diagnostics diagnostics;
-  const auto hub = Hub::start({.addresses = {id.address},
-                               .secret = id.secret,
-                               .size = 2,
-                               .timeout = kFarBeyond,
-                               .silence = silence},
-                              diagnostics);
+  const auto hub = testing::hub_of_two(id, silence, diagnostics);
   REQUIRE(hub);
   // It waits for the other, whose silence begins when it has come.
   std::unique_ptr<Bootstrap> living;

@@ -847,50 +847,43 @@ static void by_a_wrong_id(void) {
   unsetenv("MSCCLC_ID");
 }
 
-/* Whether the last error is that rank 1 has not come in so many seconds. Where it is not, this rank
- * itself may have been too slow for them. */
-static int says_that_rank_1_lacks(unsigned seconds) {
-  char text[64];
-  snprintf(text, sizeof text, "rank 1 did not reach the bootstrap within %u s", seconds);
-  return strstr(mscclc_last_error(), text) != NULL;
-}
+typedef mscclc_result_t create_rank_0_t(mscclc_comm_t **comm, const mscclc_config_t *config);
 
-/* The other rank does not come: the config says how long the first one waits. */
-static void alone_at_a_store(void) {
+/* Rank 1 does not come: the config says how long the first one waits. Where that is not the error,
+ * rank 0 itself may have been too slow for so few seconds. */
+static void wait_in_vain(create_rank_0_t *create) {
   unsigned seconds;
   int said = 0;
   for (seconds = 3; !said && seconds <= 300; seconds *= 10) {
-    board_t own = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, "", "", 0, 0};
     mscclc_comm_t *comm = NULL;
     mscclc_config_t config = host();
-    mscclc_store_t store = MSCCLC_STORE_INIT;
+    char text[64];
     config.timeout_ms = 1000 * seconds;
-    store.user = &own;
-    store.set = board_set;
-    store.get = board_get;
-    CHECK(mscclc_comm_create_store(&comm, 2, 0, &store, "alone", &config) == MSCCLC_TIMEOUT);
+    CHECK(create(&comm, &config) == MSCCLC_TIMEOUT);
     CHECK(comm == NULL);
-    said = says_that_rank_1_lacks(seconds);
+    snprintf(text, sizeof text, "rank 1 did not reach the bootstrap within %u s", seconds);
+    said = strstr(mscclc_last_error(), text) != NULL;
   }
   CHECK(said);
 }
+
+static mscclc_result_t create_at_a_store(mscclc_comm_t **comm, const mscclc_config_t *config) {
+  board_t own = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, "", "", 0, 0};
+  mscclc_store_t store = MSCCLC_STORE_INIT;
+  store.user = &own;
+  store.set = board_set;
+  store.get = board_get;
+  return mscclc_comm_create_store(comm, 2, 0, &store, "alone", config);
+}
+static void alone_at_a_store(void) { wait_in_vain(create_at_a_store); }
 
 /* The same where an id was made, which has only the environment's timeout. */
-static void alone_at_an_id(void) {
-  unsigned seconds;
-  int said = 0;
-  for (seconds = 3; !said && seconds <= 300; seconds *= 10) {
-    mscclc_unique_id_t made;
-    mscclc_comm_t *comm = NULL;
-    mscclc_config_t config = host();
-    config.timeout_ms = 1000 * seconds;
-    OK(mscclc_unique_id(&made));
-    CHECK(mscclc_comm_create(&comm, 2, &made, 0, &config) == MSCCLC_TIMEOUT);
-    CHECK(comm == NULL);
-    said = says_that_rank_1_lacks(seconds);
-  }
-  CHECK(said);
+static mscclc_result_t create_at_an_id(mscclc_comm_t **comm, const mscclc_config_t *config) {
+  mscclc_unique_id_t made;
+  OK(mscclc_unique_id(&made));
+  return mscclc_comm_create(comm, 2, &made, 0, config);
 }
+static void alone_at_an_id(void) { wait_in_vain(create_at_an_id); }
 
 /* What a call of a plan takes, predicted. */
 static void explanations(void) {

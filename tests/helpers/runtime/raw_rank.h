@@ -8,14 +8,17 @@
 
 #include <array>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <thread>
 
 #include "runtime/bootstrap/tcp/connection.h"
+#include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/bootstrap/tcp/listener.h"
 #include "runtime/bootstrap/wire/handshake.h"
 #include "runtime/support/address/unique_id.h"
 #include "runtime/support/deadline.h"
+#include "tests/helpers/runtime/longer_times.h"
 
 namespace mscclc::testing {
 
@@ -34,6 +37,17 @@ inline UniqueId spare_id() {
   UniqueId id{.address = Address::loopback(free_port())};
   fill_random(id.secret);
   return id;
+}
+
+/// A hub for two ranks, of which one that is silent for so long has died.
+inline std::unique_ptr<Hub> hub_of_two(const UniqueId& id, std::chrono::milliseconds silence,
+                                       Diagnostics& diagnostics) {
+  return Hub::start({.addresses = {id.address},
+                     .secret = id.secret,
+                     .size = 2,
+                     .timeout = kFarBeyond,
+                     .silence = silence},
+                    diagnostics);
 }
 
 class RawRank {
