@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 
+#include "executor/compiled/cluster.h"
 #include "executor/compiled/emit_rows.h"
 #include "executor/compiled/fused_rows.h"
 #include "executor/compiled/shape.h"
@@ -20,7 +21,7 @@ constexpr const char* kHead =
     R"(// Kernels of the plan '{}' alone: what its thread blocks do stands in code, sizes and addresses come
 // with a launch. Written by 'mscclc compile --emit=cuda'; compile it with
 //   nvcc -std=c++20 -O3 --expt-relaxed-constexpr -arch=sm_90 -cubin
-{}{} "{}"
+{}{}{} "{}"
 {}
 namespace {{
 
@@ -96,6 +97,10 @@ std::string steps_text(const CompiledShape& shape, const CompiledCode& code, siz
   std::string text;
   for (size_t s = begin; s < end; ++s) {
     const CompiledStep& step = code.steps[s];
+    if (step.kind == StepKind::sync && s == code.leading && s > 0) {  // all met to count the call
+      text += fmt::format("{}block.met({});\n", indent, step.extent);
+      continue;
+    }
     if (step.kind != StepKind::pipeline) {
       text += step_text(shape, step, leads, indent);
       continue;
@@ -141,13 +146,14 @@ std::string numbers_text(uint32_t count, Has has) {
   return text;
 }
 
-/// Which code a block runs: "if (blockIdx.x < 4) ... else ...". `what`: lead or run.
+/// Which code a block runs: "if (block_of_rank() < 4) ... else ...". `what`: lead or run.
 std::string choice_text(const CompiledShape& shape, size_t number, const char* what) {
   std::string text;
   for (uint32_t b = 0; b < shape.blocks();) {
     uint32_t end = b;
     while (end < shape.blocks() && shape.code_of(end) == shape.code_of(b)) ++end;
-    text += end == shape.blocks() ? "        " : fmt::format("        if (blockIdx.x < {}) ", end);
+    text +=
+        end == shape.blocks() ? "        " : fmt::format("        if (block_of_rank() < {}) ", end);
     text += fmt::format("return Shape{}Code{}::{}(block);\n", number, shape.code_of(b), what);
     b = end;
   }
@@ -163,7 +169,7 @@ ArgumentsText arguments_text(const CompiledShape& shape) {
   if (!shape.in_memory()) {
     return {fmt::format("CompiledArguments<{}>", std::max(1u, shape.lines())),
             "  const uint4* lines = arguments.lines;\n",
-            fmt::format("lines + {} + blockIdx.x * {}", shared, own)};
+            fmt::format("lines + {} + block_of_rank() * {}", shared, own)};
   }
   return {"CompiledMemory",
           fmt::format("  using Lines = CompiledLines<{0}, {1}>;\n"
@@ -184,13 +190,31 @@ std::string block_text(const CompiledShape& shape, const std::string& type) {
                      name(shape.format()), traits);
 }
 
-std::string kernel_text(const CompiledShape& shape, size_t number, const std::string& digest,
-                        const std::string& arithmetic) {
+/// Over how many CUDA blocks each thread block is spread, of all kernels of a plan.
+uint32_t cluster_of(std::span<const CompiledShape> shapes) {
+  uint32_t cluster = 0;
+  for (const CompiledShape& shape : shapes) {
+    if (shape.blocks() == 0) continue;
+    const uint32_t own = cluster_of(shape);
+    if (cluster != 0 && own != cluster) return 1;
+    cluster = own;
+  }
+  return std::max(1u, cluster);
+}
+
+std::string bounds_text(const CompiledShape& shape, uint32_t cluster) {
+  if (cluster == 1) return fmt::format("__launch_bounds__({})", shape.threads());
+  return fmt::format("MSCCLC_CLUSTER_BOUNDS({}, {})", shape.threads(),
+                     resident_blocks(shape, cluster));
+}
+
+std::string kernel_text(const CompiledShape& shape, size_t number, uint32_t cluster,
+                        const std::string& digest, const std::string& arithmetic) {
   const ArgumentsText arguments = arguments_text(shape);
   const bool typed = shape.adds() || shape.has_rows();
   const std::string type = typed ? fmt::format("OneType<Dtype::{}>", arithmetic) : "NoSums";
   return fmt::format(
-      "\nextern \"C\" __global__ void __launch_bounds__({})\n"
+      "\nextern \"C\" __global__ void {}\n"
       "MSCCLC_KERNEL({}, {}, {})(\n"
       "    const __grid_constant__ LaunchPlan plan,\n"
       "    const __grid_constant__ {} arguments) {{\n"
@@ -201,7 +225,7 @@ std::string kernel_text(const CompiledShape& shape, size_t number, const std::st
       "      [](Block& block) {{\n{}      }},\n"
       "      [](Block& block) {{\n{}      }});\n"
       "}}\n",
-      shape.threads(), digest.substr(0, 32), shape.key(), arithmetic, arguments.type,
+      bounds_text(shape, cluster), digest.substr(0, 32), shape.key(), arithmetic, arguments.type,
       block_text(shape, type), arguments.lines, arguments.own, choice_text(shape, number, "lead"),
       choice_text(shape, number, "run"));
 }
@@ -230,9 +254,11 @@ std::optional<std::string> write_kernels(const Program& program, const std::stri
     if (fresh) shapes.push_back(*std::move(shape));
   }
   const auto apart = why_rows_apart(program);
-  std::string text = fmt::format(kHead, comment_text(program.name),
-                                 apart ? "// Of this plan " + *apart + ".\n" : "", "#include",
-                                 kKernelHeader, row_functions_text(program, shapes, dtypes));
+  const uint32_t cluster = cluster_of(std::span<const CompiledShape>(shapes));
+  std::string text = fmt::format(
+      kHead, comment_text(program.name), apart ? "// Of this plan " + *apart + ".\n" : "",
+      cluster == 1 ? "" : fmt::format("#define MSCCLC_CLUSTER {}\n", cluster), "#include",
+      kKernelHeader, row_functions_text(program, shapes, dtypes));
   std::string kernels;
   for (size_t s = 0; s < shapes.size(); ++s) {
     const CompiledShape& shape = shapes[s];
@@ -242,10 +268,10 @@ std::optional<std::string> write_kernels(const Program& program, const std::stri
                         shape.blocks(), shape.threads());
     for (size_t c = 0; c < shape.codes().size(); ++c) text += code_text(shape, s, c);
     const bool typed = shape.adds() || shape.has_rows();
-    if (!typed) kernels += kernel_text(shape, s, digest, "moves");
+    if (!typed) kernels += kernel_text(shape, s, cluster, digest, "moves");
     for (const Dtype dtype : dtypes) {
       if (shape.has_rows() && !has_rows_of(program, dtype)) continue;
-      if (typed) kernels += kernel_text(shape, s, digest, shape.arithmetic(dtype));
+      if (typed) kernels += kernel_text(shape, s, cluster, digest, shape.arithmetic(dtype));
     }
   }
   return text + "\n}  // namespace\n" + kernels;

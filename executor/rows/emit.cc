@@ -29,6 +29,7 @@ class Emitter {
            "(Block& block, const Row& row, uint32_t columns) {\n"
            "  const uint32_t begin = block.thread() * kChunk;\n"
            "  [[maybe_unused]] const uint32_t present = present_columns<kChunk>(block, columns);\n"
+           "  [[maybe_unused]] const uint32_t folded = folded_columns<kChunk>(present, columns);\n"
            "  [[maybe_unused]] const uint32_t owners = (columns + kChunk - 1) / kChunk;\n";
     for (uint32_t p = 0; p < order_.phases; ++p) phase(p);
     return out_ + "}\n";
@@ -53,8 +54,7 @@ class Emitter {
 
   std::string stored(uint32_t k, const std::string& at, const std::string& value) const {
     const std::string type = element(function_.outputs[k].type);
-    return "row.template store<" + number(k) + ", " + type + ">(" + at + ", store_as<" + type +
-           ">(" + value + "));\n";
+    return "row.template store<" + number(k) + ", " + type + ">(" + at + ", " + value + ");\n";
   }
 
   /// A parameter that is read again in each phase that needs it, as it never changes.
@@ -238,7 +238,7 @@ class Emitter {
     out_ += arrays +
             "  MSCCLC_UNROLL\n"
             "  for (uint32_t i = 0; i < kChunk; ++i) {\n"
-            "    if (i >= present) break;\n"
+            "    if (ends_at<kChunk>(i, present, columns)) break;\n"
             "    [[maybe_unused]] const uint32_t column = begin + i;\n" +
             loads + body + "  }\n";
   }
@@ -246,12 +246,12 @@ class Emitter {
   void reduction(uint32_t n) {
     const std::string v = "v" + number(n), r = "r" + number(n), how = reduce_type(node(n).op);
     if (node(n).over == 0) {
-      out_ += "  fold<" + how + ">(" + r + ", kChunk, present);\n" + "  const float " + v +
+      out_ += "  fold<" + how + ">(" + r + ", kChunk, folded);\n" + "  const float " + v +
               " = reduce_threads<" + how + ">(block, " + r + "[0], width_for(owners), owners);\n";
       return;
     }
     const std::string g = number(node(n).over);
-    out_ += "  fold<" + how + ">(" + r + ", " + g + ", present);\n" + "  float " + v +
+    out_ += "  fold<" + how + ">(" + r + ", " + g + ", folded);\n" + "  float " + v +
             "[kGroupsOf<kChunk, " + g + ">] = {};\n" + "  if constexpr (kChunk >= " + g + ") {\n" +
             "    for (uint32_t g = 0; g < kGroupsOf<kChunk, " + g + ">; ++g) " + v + "[g] = " + r +
             "[g * " + g + "];\n" + "  } else {\n    " + v + "[0] = reduce_threads<" + how +

@@ -23,12 +23,14 @@ MSCCLC_HD inline bool is_nan(float x) { return (bits_of(x) & 0x7fffffff) > 0x7f8
 MSCCLC_HD inline float add(float a, float b) { return __fadd_rn(a, b); }
 MSCCLC_HD inline float mul(float a, float b) { return __fmul_rn(a, b); }
 MSCCLC_HD inline float div(float a, float b) { return __fdiv_rn(a, b); }
+MSCCLC_HD inline float reciprocal(float x) { return __frcp_rn(x); }
 MSCCLC_HD inline float call_sqrt(float x) { return __fsqrt_rn(x); }
 MSCCLC_HD inline float call_fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 #else
 MSCCLC_HD inline float add(float a, float b) { return a + b; }
 MSCCLC_HD inline float mul(float a, float b) { return a * b; }
 MSCCLC_HD inline float div(float a, float b) { return a / b; }
+MSCCLC_HD inline float reciprocal(float x) { return 1.0f / x; }
 MSCCLC_HD inline float call_sqrt(float x) { return __builtin_sqrtf(x); }
 MSCCLC_HD inline float call_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 #endif
@@ -36,7 +38,7 @@ MSCCLC_HD inline float call_fma(float a, float b, float c) { return __builtin_fm
 MSCCLC_HD inline float negate(float x) { return float_of(bits_of(x) ^ 0x80000000); }
 MSCCLC_HD inline float sub(float a, float b) { return add(a, negate(b)); }
 MSCCLC_HD inline float call_abs(float x) { return float_of(bits_of(x) & 0x7fffffff); }
-MSCCLC_HD inline float call_rsqrt(float x) { return div(1.0f, call_sqrt(x)); }
+MSCCLC_HD inline float call_rsqrt(float x) { return reciprocal(call_sqrt(x)); }
 
 /// x / n. A power of two, which is known where this is compiled, takes a product instead, of the
 /// same bits.
@@ -45,7 +47,20 @@ MSCCLC_HD inline float div_by_count(float x, uint32_t n) {
   return div(x, static_cast<float>(n));
 }
 
-/// Of equal numbers, which may be zeros of two signs, the one whose sign is less.
+/// Of equal numbers, which may be zeros of two signs, the one whose sign is less. Bits of a NaN
+/// show nowhere: what is stored is always the same one.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+MSCCLC_HD inline float call_min(float a, float b) {
+  float least;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
+  return least;
+}
+MSCCLC_HD inline float call_max(float a, float b) {
+  float most;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(a), "f"(b));
+  return most;
+}
+#else
 MSCCLC_HD inline float call_min(float a, float b) {
   if (is_nan(a) || is_nan(b)) return float_of(0x7fc00000);
   if (a == b) return float_of(bits_of(a) | bits_of(b));
@@ -56,6 +71,7 @@ MSCCLC_HD inline float call_max(float a, float b) {
   if (a == b) return float_of(bits_of(a) & bits_of(b));
   return a > b ? a : b;
 }
+#endif
 
 /// Powers of two around abs(x); of infinity, zero and NaN these themselves.
 MSCCLC_HD inline float call_pow2_down(float x) {
@@ -99,14 +115,17 @@ MSCCLC_HD inline float call_exp(float x) {
   return mul(mul(sum, power_of_two(half)), power_of_two(whole - half));
 }
 
-// Reductions, a pair of values at a time.
+// Reductions, a pair of values at a time; none(): which changes none.
 struct ReduceSum {
+  MSCCLC_HD static float none() { return -0.0f; }
   MSCCLC_HD static float of(float a, float b) { return add(a, b); }
 };
 struct ReduceMax {
+  MSCCLC_HD static float none() { return float_of(0xff800000); }
   MSCCLC_HD static float of(float a, float b) { return call_max(a, b); }
 };
 struct ReduceMin {
+  MSCCLC_HD static float none() { return float_of(0x7f800000); }
   MSCCLC_HD static float of(float a, float b) { return call_min(a, b); }
 };
 

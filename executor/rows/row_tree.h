@@ -4,11 +4,12 @@
 // levels itself; threads do the rest, for any number of threads and any k.
 //
 // A block has: thread(), threads(), sync(), and shared(), a float for each of its threads. One of
-// whole warps may have, besides, for the threads of a warp together: further(x, step), the x of the
-// thread that is so much further in its warp, and at_lane(x, lane), that of one thread; and
-// take_turn(), after which shared() is another place, until it is called again. Then five levels
-// need no memory, and all others together one meeting: who meets again has read what is overwritten
-// next.
+// whole warps may have, besides, for the threads of a warp together: converge(), after which they
+// run in step again (a warp runs those with columns and those without in turns); across(x, bit),
+// the x of the thread whose number differs in that bit; share(warp, x), which puts their x, the
+// same, at shared()[warp]; and take_turn(), after which shared() is another place, until it is
+// called again. Then five levels need no memory, and all others together one meeting: who meets
+// again has read what is overwritten next. Threads without a value have one that changes none.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,19 @@ MSCCLC_RUN inline uint32_t present_columns(const Block& block, uint32_t columns)
   }
   const uint32_t begin = block.thread() * kChunk, rest = begin < columns ? columns - begin : 0;
   return rest < kChunk ? rest : kChunk;
+}
+
+/// Has a thread with the first `present` of its kChunk columns none from the i-th on? Where chunks
+/// divide the row it has all or none, which one comparison finds out.
+template <uint32_t kChunk>
+MSCCLC_RUN inline bool ends_at(uint32_t i, uint32_t present, uint32_t columns) {
+  return columns % kChunk == 0 ? i == 0 && present == 0 : i >= present;
+}
+/// As many of its columns as levels inside the thread may add up: those of a thread without any do
+/// not count, so that it takes part like the others.
+template <uint32_t kChunk>
+MSCCLC_RUN inline uint32_t folded_columns(uint32_t present, uint32_t columns) {
+  return columns % kChunk == 0 ? kChunk : present;
 }
 
 /// The values of groups that a thread with kChunk columns has: of one group at least.
@@ -46,37 +60,29 @@ MSCCLC_RUN inline void fold(float (&values)[kChunk], uint32_t width, uint32_t pr
   }
 }
 
-/// Levels between the lanes of a warp, up to `width` of them: lane i has the value of the i-th of
-/// `present`. Where whole warps, or groups, have one, lanes whose results do not count
-/// add up as well.
-template <class Reduce, class Block>
-MSCCLC_RUN inline float fold_lanes(Block& block, float mine, uint32_t i, uint32_t width,
-                                   uint32_t present) {
-  const bool all = present % (width < 32 ? width : 32) == 0;
-  MSCCLC_UNROLL
-  for (uint32_t step = 1; step < 32; step *= 2) {
-    if (step >= width) break;
-    const float other = block.further(mine, step);
-    if (all || (i % (2 * step) == 0 && i + step < present)) mine = Reduce::of(mine, other);
-  }
-  return mine;
-}
-
-/// reduce_threads() of a block with warps: in each warp, then between the warps, in each of them
-/// alike.
+/// reduce_threads() of a block with warps: in each warp, then of the warps, by every thread.
 template <class Reduce, class Block>
 MSCCLC_RUN inline float reduce_warps(Block& block, float mine, uint32_t width, uint32_t present) {
-  const uint32_t thread = block.thread(), lane = thread % 32, warp = thread / 32;
-  mine = fold_lanes<Reduce>(block, mine, thread, width, present);
-  if (width <= 32) return block.at_lane(mine, lane / width * width);
-  float* const shared = block.shared();
-  if (lane == 0) shared[warp] = mine;
+  const uint32_t thread = block.thread(), warp = thread / 32;
+  block.converge();  // from now on all threads do the same
+  if (present < block.threads() && thread >= present) mine = Reduce::none();
+  MSCCLC_UNROLL
+  for (uint32_t step = 1; step < 32; step *= 2) {
+    if (step < width) mine = Reduce::of(mine, block.across(mine, step));
+  }
+  if (width <= 32) return mine;
+  block.share(warp, mine);
   block.sync();
-  const uint32_t warps = (present + 31) / 32;
-  const float of_warp = lane < warps ? shared[lane] : mine;
-  const float all = fold_lanes<Reduce>(block, of_warp, lane, width / 32, warps);
+  const uint32_t group = width / 32, warps = (present + 31) / 32;
+  const uint32_t first = width < block.threads() ? warp / group * group : 0;
+  float of_warp[32];
+  MSCCLC_UNROLL
+  for (uint32_t i = 0; i < 32; ++i) {
+    of_warp[i] = i < group && first + i < warps ? block.shared()[first + i] : Reduce::none();
+  }
+  fold<Reduce>(of_warp, group, 32);
   block.take_turn();  // the next reduction writes elsewhere
-  return block.at_lane(all, warp / (width / 32) * (width / 32));
+  return of_warp[0];
 }
 
 /// Levels between threads, of which the first `present` have a value each: each thread gets the
@@ -84,7 +90,7 @@ MSCCLC_RUN inline float reduce_warps(Block& block, float mine, uint32_t width, u
 /// most.
 template <class Reduce, class Block>
 MSCCLC_RUN inline float reduce_threads(Block& block, float mine, uint32_t width, uint32_t present) {
-  if constexpr (requires { block.further(mine, width); }) {
+  if constexpr (requires { block.across(mine, width); }) {
     return reduce_warps<Reduce>(block, mine, width, present);
   } else {
     float* const shared = block.shared();

@@ -44,20 +44,23 @@ template <>
 inline constexpr bool kConverts<device::Element<Dtype::e5m2>> = true;
 #endif
 
-/// store_as() of types that kConverts.
+/// store_two() of types that kConverts.
 template <class Element>
-__device__ inline typename Element::Bits convert(float value) {
-  uint16_t bits = 0;
+__device__ inline uint32_t convert(float first, float second) {
+  uint32_t both = 0;
+  uint16_t bytes = 0;
   if constexpr (std::is_same_v<Element, device::Element<Dtype::f16>>) {
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    return both;
   } else if constexpr (std::is_same_v<Element, device::Element<Dtype::bf16>>) {
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    return both;
   } else if constexpr (std::is_same_v<Element, device::Element<Dtype::e4m3>>) {
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(value));
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bytes) : "f"(second), "f"(first));
   } else {
-    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(value));
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(bytes) : "f"(second), "f"(first));
   }
-  return static_cast<typename Element::Bits>(bits);
+  return bytes;
 }
 #endif
 
@@ -81,13 +84,26 @@ inline constexpr typename Element::Bits kStoredNan =
 template <>
 inline constexpr uint8_t kStoredNan<PowerOfTwo> = 255;
 
-/// f32 to the bits that are stored.
+/// f32 to the bits that are stored. GPUs convert two numbers, here one and 0, in a fourth of the
+/// time that one takes (sm_90: F2FP, F2F).
 template <class Element>
 MSCCLC_HD inline typename Element::Bits store_as(float value) {
 #if defined(__CUDA_ARCH__)
-  if constexpr (kConverts<Element>) return convert<Element>(value);
+  if constexpr (kConverts<Element>) {
+    return static_cast<typename Element::Bits>(convert<Element>(value, 0.0f));
+  }
 #endif
   return is_nan(value) ? kStoredNan<Element> : Element::write(value);
+}
+
+/// Two of them, the first in the low bits.
+template <class Element>
+MSCCLC_HD inline uint32_t store_two(float first, float second) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (kConverts<Element>) return convert<Element>(first, second);
+#endif
+  return uint32_t{store_as<Element>(first)} | uint32_t{store_as<Element>(second)}
+                                                  << 8 * sizeof(typename Element::Bits);
 }
 
 /// The nearest number that the type has.

@@ -14,13 +14,14 @@ class CudaBlock {
   __device__ uint32_t threads() const { return blockDim.x; }
   /// Warps meet there: half of what is for threads is more than enough.
   __device__ float* shared() const { return shared_ + turn_ * kHalf; }
+  __device__ void share(uint32_t warp, float x) const {
+    if (threadIdx.x % 32 == 0) shared()[warp] = x;
+  }
   __device__ void take_turn() { turn_ ^= 1; }
   __device__ void sync() const { __syncthreads(); }
-  __device__ float further(float x, uint32_t step) const {
-    return __shfl_down_sync(0xffffffff, x, step);
-  }
-  __device__ float at_lane(float x, uint32_t lane) const {
-    return __shfl_sync(0xffffffff, x, static_cast<int>(lane));
+  __device__ void converge() const { __syncwarp(); }
+  __device__ float across(float x, uint32_t bit) const {
+    return __shfl_xor_sync(0xffffffff, x, static_cast<int>(bit));
   }
 
  private:
@@ -41,9 +42,9 @@ struct CudaRow {
     return load_as<Element>(all[static_cast<uint64_t>(blockIdx.x) * pitches[0][k] + i]);
   }
   template <uint32_t k, class Element>
-  __device__ void store(uint32_t i, typename Element::Bits bits) const {
+  __device__ void store(uint32_t i, float value) const {
     auto* all = static_cast<typename Element::Bits*>(buffers[1][k]);
-    all[static_cast<uint64_t>(blockIdx.x) * pitches[1][k] + i] = bits;
+    all[static_cast<uint64_t>(blockIdx.x) * pitches[1][k] + i] = store_as<Element>(value);
   }
 };
 

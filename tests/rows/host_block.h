@@ -43,12 +43,13 @@ class HostBlock {
 class HostWarps : public HostBlock {
  public:
   explicit HostWarps(const HostBlock& block) : HostBlock(block) {}
-  float further(float x, uint32_t step) {
-    return exchanged(x, thread() % 32 + step < 32 ? thread() + step : thread());
-  }
-  float at_lane(float x, uint32_t lane) { return exchanged(x, thread() / 32 * 32 + lane); }
+  void converge() {}
+  float across(float x, uint32_t bit) { return exchanged(x, thread() ^ bit); }
   /// Warps meet there: half as many floats are more than enough.
   float* shared() const { return HostBlock::shared() + turn_ * (threads() / 2); }
+  void share(uint32_t warp, float x) {
+    if (thread() % 32 == 0) shared()[warp] = x;
+  }
   void take_turn() { turn_ ^= 1; }
 
  private:
@@ -81,12 +82,13 @@ struct HostRow {
     return Element::read(bits);
   }
   template <uint32_t k, class Element>
-  void store(uint32_t i, typename Element::Bits bits) const {
+  void store(uint32_t i, float value) const {
     if (i >= results[k].count) {
       outside = true;
       return;
     }
     ++stores[k][i];
+    const typename Element::Bits bits = store_as<Element>(value);
     std::memcpy(results[k].data + i * sizeof bits, &bits, sizeof bits);
   }
 };

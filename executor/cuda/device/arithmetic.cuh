@@ -141,6 +141,17 @@ __device__ inline uint32_t two_halves(const float* values) {
 }
 #endif
 
+/// Calls fn(i, value) for each bf16 of a row. By words: of two bytes a compiler makes two steps.
+template <class Fn>
+__device__ __forceinline__ void each_bf16(const uint4& row, Fn fn) {
+  const uint32_t words[] = {row.x, row.y, row.z, row.w};
+#pragma unroll
+  for (uint32_t i = 0; i < 4; ++i) {
+    fn(2 * i, std::bit_cast<float>(words[i] << 16));
+    fn(2 * i + 1, std::bit_cast<float>(words[i] & 0xffff0000u));
+  }
+}
+
 // Not inlined: few calls are averages, and a division is long.
 template <class Sum>
 static __device__ __noinline__ Sum quotient(Sum sum, uint32_t by) {
@@ -166,10 +177,16 @@ struct OneType {
   __device__ explicit OneType(const LaunchPlan&) {}
   __device__ uint32_t element() const { return R::kElement; }
   __device__ static void start(RowSums& sums, const uint4& row) {
-    device::start_row<T>(sums.values, reinterpret_cast<const uint8_t*>(&row), R::kCount);
+    if constexpr (T == Dtype::bf16) {
+      each_bf16(row, [&](uint32_t i, float value) { sums.values[i] = value; });
+    } else {
+      device::start_row<T>(sums.values, reinterpret_cast<const uint8_t*>(&row), R::kCount);
+    }
   }
   __device__ static void add(RowSums& sums, const uint4& row) {
-    if constexpr (converts_words<T>()) {
+    if constexpr (T == Dtype::bf16) {
+      each_bf16(row, [&](uint32_t i, float value) { sums.values[i] += value; });
+    } else if constexpr (converts_words<T>()) {
       const uint32_t words[] = {row.x, row.y, row.z, row.w};
 #pragma unroll
       for (uint32_t i = 0; i < 4; ++i) {

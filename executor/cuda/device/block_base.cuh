@@ -142,7 +142,7 @@ class BlockBase {
     }
     __syncthreads();
   }
-  __device__ void sync() { __syncthreads(); }
+  __device__ void sync() { meet_in_block(); }
   __device__ void await_flag(const StepTarget& target) {
     await_complete(state_.waits, target, call_, source_);
   }

@@ -17,11 +17,13 @@ __device__ __forceinline__ uint64_t await_copied(const uint64_t& to) {
 
 /// Counts a call, once all threads of the block have its number, and have met. The next launch,
 /// which takes the number that it finds, may begin only then. The last thread does so: however
-/// little data there is, the first ones have some, and would wait. `counted` is 1 from then on.
+/// little data there is, the first ones have some, and would wait. `counted` is 1 from then on, in
+/// each CUDA block.
 __device__ __forceinline__ void count_call_late(uint64_t* calls, volatile uint32_t& counted,
                                                 bool frees_next) {
   if (threadIdx.x != blockDim.x - 1) return;
-  if (has_given_up(fetch_add_relaxed_gpu(calls))) exit_thread();
+  const bool counts = thread_of_block() == threads_of_block() - 1;
+  if (counts && has_given_up(fetch_add_relaxed_gpu(calls))) exit_thread();
   counted = 1;
   if (frees_next) let_next_begin();
 }

@@ -40,7 +40,7 @@ struct CompiledLines {
 template <uint32_t kShared, uint32_t kOwn>
 __device__ __forceinline__ void fetch_arguments(const uint4* from,
                                                 CompiledLines<kShared, kOwn>& to) {
-  const uint4* own = from + kShared + uint64_t{blockIdx.x} * kOwn;
+  const uint4* own = from + kShared + uint64_t{block_of_rank()} * kOwn;
 #pragma unroll 1
   for (uint32_t i = threadIdx.x; i < kShared + kOwn; i += blockDim.x) {
     to.lines[i] = i < kShared ? from[i] : own[i - kShared];
@@ -54,13 +54,16 @@ template <class Block, class Lead, class Run>
 __device__ __forceinline__ void run_compiled(const LaunchPlan& plan, const uint4* shared,
                                              const uint4* own, Lead lead, Run run) {
   MSCCLC_SHARED(BlockState, state);
-  if (threadIdx.x == 0 && plan.begun != nullptr) add_relaxed(plan.begun);
+  if (thread_of_block() == 0 && plan.begun != nullptr) add_relaxed(plan.begun);
   await_kernel_ahead(false);
-  uint64_t* const calls = plan.calls + uint64_t{blockIdx.x} * plan.call_counts;
+  uint64_t* const calls = plan.calls + uint64_t{block_of_rank()} * plan.call_counts;
   copy_to_shared(state.counts, calls);
   if (threadIdx.x == blockDim.x - 1) {
     state.counted = 0;
     state.begin(plan, calls);
+#if MSCCLC_CLUSTER_BLOCKS > 1
+    prepare(shared_floats());
+#endif
   }
   if constexpr (Block::kCounts) fetch_taken(plan, state, calls);
   Block first(state, plan, 0, shared, own);

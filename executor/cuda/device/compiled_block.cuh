@@ -93,6 +93,13 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     run_step<kind, Operands>(rounds ? begin_round(line) : begin_step(line), first, flags);
   }
 
+  /// A `sync` right after count_call(), where all have met.
+  __device__ __forceinline__ void met(uint32_t line) {
+    before_step();
+    begin_step(line);
+    this->keep_published(StepKind::sync, false);
+  }
+
   /// The same of an `apply`. RowFunction: its function, of the call's type, as the emitter writes
   /// it; `kThreads`: of the block.
   template <class RowFunction, uint32_t kThreads, class Operands>
@@ -103,7 +110,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     constexpr uint32_t kElement = Arithmetic::kLeastElement,
                        kRow = RowFunction::kColumns * kElement;
     apply_rows<RowFunction, device::row_chunk(RowFunction::kColumns, kThreads, kElement), kThreads>(
-        RowPlaces<Operands>{*this}, e.begin / kRow, e.end / kRow, row_turn_);
+        RowPlaces<Operands>{*this}, e.begin / kRow, e.end / kRow, state_.waits, row_turn_);
   }
 
   /// The same of a sum that is handed to the function in registers; Values: of the function. Slots
@@ -121,7 +128,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     using Places = SumPlaces<RowFunction, kPackets ? F : PacketFormat::none, Operands, Values>;
     apply_rows<RowFunction, device::row_chunk(RowFunction::kColumns, kThreads, kElement), kThreads>(
         Places{{*this}, late_divisor(flags)}, e.begin / (kRow / kUnit), end < rows ? end : rows,
-        row_turn_);
+        state_.waits, row_turn_);
     if constexpr (kPackets) {
       const uint32_t units = rows * (kRow / kUnit);
       const uint32_t begin = e.begin < units ? units : e.begin;
@@ -147,7 +154,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   /// Counts the call, once all threads of the block have its number. `ahead`: ran the steps before.
   __device__ __forceinline__ void count_call(const CompiledBlock& ahead) {
     check_call(this->call_);
-    __syncthreads();
+    meet_in_block();
     count_call_late(state_.calls, state_.counted, ahead.step_frees_ || this->plan_.frees_next);
   }
 
@@ -196,7 +203,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
       constexpr uint32_t kElement = Arithmetic::kLeastElement, kVectors = kChunk * kElement / 16;
       constexpr uint32_t kRow = RowFunction::kColumns * kElement;
       static_assert(kRow % 16 == 0 && kChunk * kElement % 16 == 0);
-      const uint32_t first = threadIdx.x * (kChunk * kElement);
+      const uint32_t first = thread_of_block() * (kChunk * kElement);
       const uint32_t left = first < kRow ? (kRow - first) / 16 : 0;
       return SummedColumns<CompiledBlock, kFormat, Operands, kVectors>(
           this->block, uint64_t{row} * kRow + first, left < kVectors ? left : kVectors);
@@ -208,7 +215,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
       let_next_begin();
       this->frees_next_ = false;
     }
-    if (gave_up(state_.waits)) exit_thread();
+    if (gave_up(state_.waits)) exit_block_thread();
   }
   /// Ends the thread if an earlier call gave up. Comes before the first store.
   __device__ __forceinline__ static void check_call(uint64_t call) {
@@ -394,7 +401,8 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
     for (uint32_t i = 0; i < Operands::kCount; ++i) {
       const uint32_t first = i * Operands::kEach;
 #pragma unroll 1
-      for (uint64_t at = uint64_t{e.begin} + threadIdx.x * 16; at < e.end; at += blockDim.x * 16) {
+      for (uint64_t at = uint64_t{e.begin} + thread_of_block() * 16; at < e.end;
+           at += threads_of_block() * 16) {
         add_row<Operands>(first, WholeRow{at}, this->divisor_of_call(flags));
       }
     }

@@ -8,6 +8,8 @@
 
 #include "executor/compiled_arguments.h"
 #include "executor/cuda/device/access.cuh"
+#include "executor/cuda/device/cluster.cuh"
+#include "executor/cuda/device/wait.cuh"
 #include "executor/cuda/device/warp_access.cuh"
 #include "executor/rows/row_tree.h"
 #include "executor/rows/row_values.h"
@@ -16,34 +18,55 @@ namespace mscclc::cuda {
 
 using device::RowForm;
 
-/// A float for each warp of a block, which meet there, twice: reductions take turns.
-struct RowFloats {
-  float of_warp[2][32];
-};
+/// What the warps of this thread block have of the reduction at hand.
+__device__ __forceinline__ SharedFloats& shared_floats() {
+  MSCCLC_SHARED(SharedFloats, floats);
+  return floats;
+}
 
-/// The threads of this block, so many, as row_tree.h has them. `turn`: the block's, which all of
-/// its steps share, 0 or 1.
+/// The threads of this block, so many, as row_tree.h has them. `turn`: how many reductions the
+/// block has done, of all of its steps.
 template <uint32_t kBlockThreads>
 class RowThreads {
  public:
   static constexpr uint32_t kThreads = kBlockThreads;
 
-  __device__ __forceinline__ RowThreads(RowFloats& floats, uint32_t& turn)
-      : floats_(floats), turn_(turn) {}
-  __device__ __forceinline__ uint32_t thread() const { return threadIdx.x; }
+  __device__ __forceinline__ RowThreads(WaitState& waits, uint32_t& turn)
+      : waits_(waits), turn_(turn) {}
+  __device__ __forceinline__ uint32_t thread() const { return thread_of_block(); }
   __device__ __forceinline__ uint32_t threads() const { return kThreads; }
-  __device__ __forceinline__ float* shared() const { return floats_.of_warp[turn_]; }
-  __device__ __forceinline__ void take_turn() const { turn_ ^= 1; }
-  __device__ __forceinline__ void sync() const { __syncthreads(); }
-  __device__ __forceinline__ float further(float x, uint32_t step) const {
-    return float_further(x, step);
+  __device__ __forceinline__ const float* shared() const {
+    return shared_floats().of_warp[turn_ & 1];
   }
-  __device__ __forceinline__ float at_lane(float x, uint32_t lane) const {
-    return float_of_lane(x, lane);
+  __device__ __forceinline__ void take_turn() const { ++turn_; }
+#if MSCCLC_CLUSTER_BLOCKS > 1
+  __device__ __forceinline__ void share(uint32_t warp, float x) const {
+    const uint32_t part = threadIdx.x % 32;
+    if (part < kClusterBlocks) send(shared_floats(), turn_ & 1, warp, x, part);
+  }
+  /// Where a thread that sends has given up this gives up, too, and leaves the report to it.
+  __device__ __forceinline__ void sync() const {
+    if (threadIdx.x == 0) expect(shared_floats(), turn_ & 1, kThreads / 32 * sizeof(float));
+    uint32_t left = kPollsPerLook;
+    while (!have_come(shared_floats(), turn_ & 1, turn_ >> 1 & 1)) {
+      if (--left != 0) continue;
+      if (gave_up(waits_) || load_relaxed(waits_.rank->abort) != 0) exit_block_thread();
+      left = kPollsPerLook;
+    }
+  }
+#else
+  __device__ __forceinline__ void share(uint32_t warp, float x) const {
+    if (threadIdx.x % 32 == 0) shared_floats().of_warp[turn_ & 1][warp] = x;
+  }
+  __device__ __forceinline__ void sync() const { __syncthreads(); }
+#endif
+  __device__ __forceinline__ void converge() const { __syncwarp(); }
+  __device__ __forceinline__ float across(float x, uint32_t bit) const {
+    return float_across(x, bit);
   }
 
  private:
-  RowFloats& floats_;
+  [[maybe_unused]] WaitState& waits_;
   uint32_t& turn_;
 };
 
@@ -84,7 +107,8 @@ template <class F, uint32_t kChunk>
 struct RowWords {
   /// Of a thread's values, where they are kept in registers.
   __device__ static constexpr uint32_t words_of(uint32_t v) {
-    return F::form(v).wide ? kChunk * F::form(v).bytes / 4 : 0;
+    if (!F::form(v).wide) return F::form(v).apart == 0 ? 1 : 0;
+    return kChunk * F::form(v).bytes / 4;
   }
   __device__ static constexpr uint32_t first_word(uint32_t v) {
     uint32_t words = 0;
@@ -109,6 +133,7 @@ template <class F, uint32_t kChunk, class Places>
 class RowRegisters {
  public:
   __device__ __forceinline__ explicit RowRegisters(const Places& places) : places_(places) {
+    load_scalars<F::kResults>();
     load_wide<F::kResults, true>();
   }
   /// Goes to a row of the step.
@@ -116,6 +141,7 @@ class RowRegisters {
     row_ = row;
     load_wide<F::kResults, false>();
     take_handed<F::kResults>();  // while what was loaded is on its way
+    keep_shared<F::kResults>();
     clear<0>();
   }
   /// Stores the row's results that have a value for each column.
@@ -132,31 +158,39 @@ class RowRegisters {
       const uint32_t at = i % kChunk;  // known when this is compiled: i is first_column() + at
       return rows::load_as<Element>(
           part_of_word<Bits>(words_[Words::first_word(v) + at / kEach], at % kEach));
+    } else if constexpr (form.apart == 0) {
+      return rows::load_as<Element>(static_cast<Bits>(words_[Words::first_word(v)]));
     } else {
-      const uint4 line = places_.template line<v>();
-      if (form.apart == 0 && (line.w >> 16 & device::kValue) != 0) {
-        return rows::load_as<Element>(static_cast<Bits>(line.x));
-      }
       return rows::load_as<Element>(load_as<Bits>(memory<v>() + i * sizeof(Bits)));
     }
   }
   template <uint32_t k, class Element>
-  __device__ __forceinline__ void store(uint32_t i, typename Element::Bits bits) const {
+  __device__ __forceinline__ void store(uint32_t i, float value) const {
     constexpr RowForm form = F::form(k);
     using Bits = typename Element::Bits;
-    if constexpr (form.wide) {
-      constexpr uint32_t kEach = 4 / sizeof(Bits);
-      const uint32_t at = i % kChunk;  // known when this is compiled: i is first_column() + at
-      words_[Words::first_word(k) + at / kEach] |= uint32_t{bits} << at % kEach * 8 * sizeof(Bits);
+    if constexpr (!form.wide) {
+      store_as(memory<k>() + i * sizeof(Bits), rows::store_as<Element>(value));
+    } else if constexpr (F::kColumns % 2 != 0 || kChunk % 2 != 0 || sizeof(Bits) == 4) {
+      put<k>(i % kChunk, sizeof(Bits), rows::store_as<Element>(value));
+    } else if (i % 2 == 0) {  // converted with its neighbour
+      even_[k] = value;
     } else {
-      store_as(memory<k>() + i * sizeof(Bits), bits);
+      put<k>(i % kChunk / 2, 2 * sizeof(Bits), rows::store_two<Element>(even_[k], value));
     }
   }
 
  private:
   using Words = RowWords<F, kChunk>;
 
-  __device__ __forceinline__ static uint32_t first_column() { return threadIdx.x * kChunk; }
+  __device__ __forceinline__ static uint32_t first_column() { return thread_of_block() * kChunk; }
+
+  /// Puts bits of a result, so many bytes, into number i of places of that size. It is known when
+  /// this is compiled.
+  template <uint32_t k>
+  __device__ __forceinline__ void put(uint32_t i, uint32_t bytes, uint32_t bits) const {
+    const uint32_t each = 4 / bytes;
+    words_[Words::first_word(k) + i / each] |= bits << i % each * 8 * bytes;
+  }
 
   /// Where a value of the row begins.
   template <uint32_t v>
@@ -177,6 +211,41 @@ class RowRegisters {
             [&](uint8_t* at, uint32_t* words) { load_words<Words::at_once(v)>(at, words); });
       }
       load_wide<v + 1, kShared>();
+    }
+  }
+  /// Loads parameters from number `v` on that have one value for all.
+  template <uint32_t v>
+  __device__ __forceinline__ void load_scalars() {
+    if constexpr (v < F::kValues) {
+      constexpr RowForm form = F::form(v);
+      if constexpr (!form.wide && form.apart == 0) {
+        const uint4 line = places_.template line<v>();
+        uint32_t& word = words_[Words::first_word(v)];
+        if ((line.w >> 16 & device::kValue) != 0) {
+          word = line.x;
+        } else if constexpr (form.bytes == 4) {
+          word = load_as<uint32_t>(memory<v>());
+        } else if constexpr (form.bytes == 2) {
+          word = load_as<uint16_t>(memory<v>());
+        } else {
+          word = load_as<uint8_t>(memory<v>());
+        }
+      }
+      load_scalars<v + 1>();
+    }
+  }
+  /// Nothing is made of what all rows share before here: that would wait for it, ahead of the loads
+  /// of the row.
+  template <uint32_t v>
+  __device__ __forceinline__ void keep_shared() {
+    if constexpr (v < F::kValues) {
+      if constexpr (in_memory(v) && F::form(v).apart == 0) {
+#pragma unroll
+        for (uint32_t i = 0; i < Words::words_of(v); ++i) {
+          asm volatile("" : "+r"(words_[Words::first_word(v) + i]));
+        }
+      }
+      keep_shared<v + 1>();
     }
   }
   template <uint32_t v>
@@ -225,6 +294,7 @@ class RowRegisters {
   const Places places_;
   uint32_t row_ = 0;
   mutable uint32_t words_[Words::first_word(F::kValues) + 1];
+  mutable float even_[F::kResults];
 };
 
 /// A thread of those that have a row, where a function asks for none of the others.
@@ -234,17 +304,17 @@ struct ThreadOfRow {
 };
 
 /// Rows [begin, end) of a step by a block of kThreads threads: one after the other, or, of a
-/// function without values for each column, side by side. `turn`: see RowThreads.
+/// function without values for each column, side by side. `waits`, `turn`: see RowThreads.
 template <class F, uint32_t kChunk, uint32_t kThreads, class Places>
 __device__ __forceinline__ void apply_rows(const Places& places, uint32_t begin, uint32_t end,
-                                           uint32_t& turn) {
+                                           WaitState& waits, uint32_t& turn) {
   if (begin == end) return;
   if constexpr (F::kApart != 0) {
     constexpr uint32_t kEach = (F::kColumns + F::kApart - 1) / F::kApart, kRows = kThreads / kEach;
     if constexpr (kRows != 0) {
-      ThreadOfRow thread{threadIdx.x % kEach};
+      ThreadOfRow thread{thread_of_block() % kEach};
       RowRegisters<F, F::kApart, Places> row(places);
-      const uint32_t own = threadIdx.x / kEach;
+      const uint32_t own = thread_of_block() / kEach;
       for (uint32_t r = own < kRows ? begin + own : end; r < end; r += kRows) {
         row.begin(r);
         F::template run<F::kApart>(thread, row);
@@ -252,8 +322,7 @@ __device__ __forceinline__ void apply_rows(const Places& places, uint32_t begin,
       return;
     }
   }
-  MSCCLC_SHARED(RowFloats, floats);
-  RowThreads<kThreads> threads(floats, turn);
+  RowThreads<kThreads> threads(waits, turn);
   RowRegisters<F, kChunk, Places> row(places);
 #pragma unroll 1
   for (uint32_t r = begin; r < end; ++r) {

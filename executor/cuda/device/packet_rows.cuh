@@ -59,7 +59,7 @@ struct PacketRows {
                                                        uint64_t length, Fn fn) {
     const uint32_t rows = end * kLanes;
 #pragma unroll 1
-    for (uint32_t i = begin * kLanes + threadIdx.x; i < rows; i += blockDim.x) {
+    for (uint32_t i = begin * kLanes + thread_of_block(); i < rows; i += threads_of_block()) {
       fn(part_of(i, rows, length));
     }
   }

@@ -137,8 +137,8 @@ __device__ inline void store_words(uint8_t* to, uint32_t bytes, const uint4& dat
 /// `count` words by all threads of the block, kTogether loads of each before their stores.
 template <class Word, uint32_t kTogether>
 __device__ inline void copy_words(uint8_t* to, const uint8_t* from, uint64_t count) {
-  const uint64_t step = blockDim.x;
-  uint64_t i = threadIdx.x;
+  const uint64_t step = threads_of_block();
+  uint64_t i = thread_of_block();
   for (; i + (kTogether - 1) * step < count; i += kTogether * step) {
     Word words[kTogether];
 #pragma unroll

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "executor/cuda/device/access.cuh"
+#include "executor/cuda/device/cluster.cuh"
 #include "executor/launch.h"
 
 namespace mscclc::cuda {
@@ -31,7 +32,7 @@ struct WaitState {
 
 /// Of a block of a launch. `calls`: the block's counts.
 __device__ __forceinline__ WaitState wait_state(const device::LaunchPlan& plan, uint64_t* calls) {
-  return {plan.context, calls, blockIdx.x, plan.patience, 0, 0};
+  return {plan.context, calls, block_of_rank(), plan.patience, 0, 0};
 }
 
 /// The number of a block's calls once it has given up, plus the calls since: they do nothing, as
@@ -71,7 +72,7 @@ static __device__ __noinline__ uint64_t look(const WaitState& state, uint64_t st
     *const_cast<volatile uint32_t*>(state.rank->abort) = 1;
     *static_cast<volatile uint64_t*>(state.calls) = kGaveUp;
   }
-  exit_thread();
+  exit_block_thread();
 }
 
 /// Waits until poll() is true: the one loop that polls. Where that does not come, stop() ends the

@@ -9,13 +9,9 @@
 
 namespace mscclc::cuda {
 
-/// The `x` of one thread of the warp.
-__device__ __forceinline__ float float_of_lane(float x, uint32_t lane) {
-  return __shfl_sync(0xffffffffu, x, static_cast<int>(lane));
-}
-/// The `x` of the thread that is so much further; beyond the last, of this one.
-__device__ __forceinline__ float float_further(float x, uint32_t step) {
-  return __shfl_down_sync(0xffffffffu, x, step);
+/// The `x` of the thread whose lane differs in this bit.
+__device__ __forceinline__ float float_across(float x, uint32_t bit) {
+  return __shfl_xor_sync(0xffffffffu, x, static_cast<int>(bit));
 }
 
 }  // namespace mscclc::cuda

@@ -13,18 +13,14 @@ struct WarpFloats {
 };
 
 /// Threads of the warp that have ended leave what they left.
-inline float float_of_lane(float x, uint32_t lane) {
+inline float float_across(float x, uint32_t bit) {
   MSCCLC_SHARED(WarpFloats, floats);
   constexpr uint32_t kAll = 0xffffffffu;
   floats.of_thread[threadIdx.x] = x;
   __syncwarp(kAll);
-  const float found = floats.of_thread[threadIdx.x / 32 * 32 + lane];
+  const float found = floats.of_thread[threadIdx.x ^ bit];
   __syncwarp(kAll);  // before the next exchange writes
   return found;
-}
-inline float float_further(float x, uint32_t step) {
-  const uint32_t lane = threadIdx.x % 32 + step;
-  return float_of_lane(x, lane < 32 ? lane : threadIdx.x % 32);
 }
 
 }  // namespace mscclc::cuda

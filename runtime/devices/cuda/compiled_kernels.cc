@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/devices/cuda/cubin_image.h"
 
 namespace mscclc::cuda {
@@ -9,6 +11,16 @@ namespace {
 
 abi::Function function_of(CompiledKernels::Kernel kernel) {
   return static_cast<abi::Function>(const_cast<void*>(kernel));
+}
+
+/// A launch of the plan's blocks, each of which is `own.cluster` CUDA blocks.
+abi::LaunchConfig config_of(const CompiledKernel& own, const device::LaunchPlan& plan) {
+  return {.grid = {plan.blocks * own.cluster, 1, 1},
+          .block = {plan.threads / own.cluster, 1, 1},
+          .shared_bytes = 0,
+          .stream = nullptr,
+          .attributes = nullptr,
+          .attribute_count = 0};
 }
 
 }  // namespace
@@ -47,18 +59,29 @@ CompiledKernels::Kernel CudaCompiledKernels::find(const std::string& name) const
   abi::Function function = nullptr;
   const bool found = current.is_set() && context.driver().ModuleGetFunction(
                                              &function, module_, name.c_str()) == abi::kSuccess;
-  return found ? function : nullptr;
+  if (!found) return nullptr;
+  int cluster = 0;
+  const abi::Result asked =
+      context.driver().FuncGetAttribute(&cluster, abi::kRequiredClusterWidth, function);
+  if (asked != abi::kSuccess) return nullptr;
+  clusters_[function] = static_cast<uint32_t>(std::max(1, cluster));
+  return function;
+}
+
+CompiledKernel CudaCompiledKernels::kernel(Kernel kernel, const void* arguments) const {
+  const auto found = clusters_.find(kernel);
+  return {function_of(kernel), arguments, found == clusters_.end() ? 1 : found->second};
 }
 
 std::optional<uint32_t> CudaCompiledKernels::fits(Kernel kernel, const device::LaunchPlan& plan,
                                                   Diagnostics& diagnostics) {
-  return device_.fits({function_of(kernel), nullptr}, plan, diagnostics);
+  return device_.fits(this->kernel(kernel, nullptr), plan, diagnostics);
 }
 
 bool CudaCompiledKernels::launch(Kernel kernel, const device::LaunchPlan& plan,
                                  const void* arguments, StreamHandle stream,
                                  Diagnostics& diagnostics) {
-  return device_.launch({function_of(kernel), arguments}, plan, stream, diagnostics);
+  return device_.launch(this->kernel(kernel, arguments), plan, stream, diagnostics);
 }
 
 Result<void> start_kernel(const PrimaryContext& context, const CompiledKernel& own,
@@ -66,12 +89,10 @@ Result<void> start_kernel(const PrimaryContext& context, const CompiledKernel& o
   abi::LaunchAttribute early = {};
   early.id = abi::kProgrammaticStreamSerialization;
   early.value[0] = 1;
-  const abi::LaunchConfig config = {.grid = {plan.blocks, 1, 1},
-                                    .block = {plan.threads, 1, 1},
-                                    .shared_bytes = 0,
-                                    .stream = stream,
-                                    .attributes = &early,
-                                    .attribute_count = plan.early ? 1u : 0u};
+  abi::LaunchConfig config = config_of(own, plan);
+  config.stream = stream;
+  config.attributes = &early;
+  config.attribute_count = plan.early ? 1 : 0;
   // The driver copies both: the kernel's are constant.
   void* parameters[] = {const_cast<device::LaunchPlan*>(&plan), const_cast<void*>(own.arguments)};
   const abi::Result result =
@@ -83,6 +104,13 @@ Result<void> start_kernel(const PrimaryContext& context, const CompiledKernel& o
 Result<uint32_t> most_resident_blocks(const PrimaryContext& context, const CompiledKernel& own,
                                       const device::LaunchPlan& plan) {
   int blocks = 0;
+  if (own.cluster > 1) {
+    const abi::LaunchConfig config = config_of(own, plan);
+    const abi::Result result =
+        context.driver().OccupancyMaxActiveClusters(&blocks, own.function, &config);
+    if (result != abi::kSuccess) return Error{text_of(context.driver(), result)};
+    return static_cast<uint32_t>(blocks);
+  }
   const abi::Result result = context.driver().OccupancyMaxActiveBlocksPerMultiprocessor(
       &blocks, own.function, static_cast<int>(plan.threads), 0);
   if (result != abi::kSuccess) return Error{text_of(context.driver(), result)};

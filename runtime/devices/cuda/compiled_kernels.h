@@ -1,6 +1,7 @@
 // Kernels that were compiled for one plan (executor/compiled), as a module of the driver.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,8 +28,11 @@ class CudaCompiledKernels final : public CompiledKernels {
  private:
   CudaCompiledKernels(CudaDevice& device, abi::Module module) : device_(device), module_(module) {}
 
+  CompiledKernel kernel(Kernel kernel, const void* arguments) const;
+
   CudaDevice& device_;
   const abi::Module module_;
+  mutable std::map<Kernel, uint32_t> clusters_;  ///< of kernels that were found
 };
 
 /// Starts a compiled kernel. REQUIRES: the context is current.

@@ -61,6 +61,30 @@ TEST_CASE("cuda: a plan's kernels are found by name, and launched") {
   world.check_clean();
 }
 
+TEST_CASE(
+    "cuda: a kernel whose blocks are clusters is launched with as many CUDA blocks as they have") {
+  World world;
+  {
+    const auto device = world.open(0, 0);
+    Diagnostics diagnostics;
+    const auto loaded = load(*device, "sm_90\none*3\n");
+    REQUIRE(loaded);
+    CompiledKernels* const kernels = loaded->get();
+    const CompiledKernels::Kernel one = kernels->find("one");
+    CHECK(kernels->fits(one, plan_of(8, 768), diagnostics) == 8 * 132 / 3);
+    const StreamHandle stream = device->create_stream(diagnostics);
+    CHECK(kernels->launch(one, plan_of(8, 768), nullptr, stream, diagnostics));
+    const auto launches = world.fake.kernel_launches();
+    REQUIRE(launches.size() == 1);
+    CHECK(launches[0].blocks == 24);
+    CHECK(launches[0].threads == 256);
+    CHECK(world.fake.run_launches(stream) == 1);
+    device->destroy_stream(stream);
+    CHECK(text_of(diagnostics) == "");
+  }
+  world.check_clean();
+}
+
 TEST_CASE("cuda: a plan's kernel in a capture is a node after those of other streams") {
   World world;
   world.fake.set_begun_of(begun_of);

@@ -68,6 +68,7 @@ struct CudaOptions {
 struct CompiledKernel {
   abi::Function function = nullptr;  ///< nullptr: there is none
   const void* arguments = nullptr;
+  uint32_t cluster = 1;  ///< CUDA blocks that run each of the plan's blocks
 };
 
 class CudaDevice final : public Device {

@@ -1,18 +1,13 @@
-// libnvrtc is given all that it needs, and what it says is passed on. Where the real one is,
-// kernels of all common arithmetics are compiled by it.
+// libnvrtc is given all that it needs, and what it says is passed on.
+// tests/compiled/real_nvrtc_test.cc compiles kernels by the real one.
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <string>
 #include <vector>
 
-#include "executor/compiled/emit.h"
-#include "executor/testing/test_plans.h"
 #include "runtime/devices/kernels/cubin_compiler.h"
 
 namespace mscclc {
 namespace {
-
-using namespace testing;
 
 constexpr const char* kFake = "runtime/devices/kernels/libnvrtc_fake.so";
 
@@ -80,28 +75,6 @@ TEST_CASE("libnvrtc is looked for in what is loaded, in wheels, and in the toolk
                "/opt/cuda") == with({"/x/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
                                      "/x/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12",
                                      "/opt/cuda/lib64/libnvrtc.so"}));
-}
-
-TEST_CASE("kernels are compiled by the real library, where it is") {
-  const auto found = find_nvrtc(Environment::of_process());
-  if (!found) {
-    std::puts("no libnvrtc here: nothing is compiled");
-    return;
-  }
-  const CubinCompiler* const compiler = found->get();
-  for (const PacketFormatInfo& format : packet_formats()) {
-    CAPTURE(format.name);
-    Diagnostics diagnostics;
-    const auto source = write_kernels(one_shot(2, 2, format.format).program, std::string(64, 'd'),
-                                      usual_kernel_dtypes(), diagnostics);
-    REQUIRE(source);
-    const auto cubin = compiler->compile(*source, "sm_90");
-    INFO((cubin ? "" : cubin.error().text()));
-    REQUIRE(cubin);
-    CHECK(
-        cubin->starts_with("\x7f"
-                           "ELF"));
-  }
 }
 
 }  // namespace

@@ -29,7 +29,10 @@ abi::Result FakeModules::ModuleLoadData(abi::Module* module, const void* image) 
   if (word != fmt::format("sm_{}0", options().capability)) return abi::kNoBinaryForGpu;
   ModuleEntry entry = {.device = device, .kernels = {}};
   while (text >> word) {
-    entry.kernels[word] = reinterpret_cast<abi::Function>(static_cast<uintptr_t>(new_number()));
+    const auto function = reinterpret_cast<abi::Function>(static_cast<uintptr_t>(new_number()));
+    const size_t star = word.find('*');
+    if (star != std::string::npos) clusters_[function] = std::stoul(word.substr(star + 1));
+    entry.kernels[word.substr(0, star)] = function;
   }
   *module = reinterpret_cast<abi::Module>(static_cast<uintptr_t>(new_number()));
   process().modules[*module] = std::move(entry);
@@ -70,6 +73,25 @@ abi::Result FakeModules::OccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
   return abi::kSuccess;
 }
 
+abi::Result FakeModules::FuncGetAttribute(int* value, abi::FunctionAttribute attribute,
+                                          abi::Function function) {
+  if (!is_function(function)) return misuse("asks of no kernel", abi::kInvalidHandle);
+  if (attribute != abi::kRequiredClusterWidth)
+    return misuse("asks for what the fake lacks", abi::kInvalidValue);
+  const auto cluster = clusters_.find(function);
+  *value = cluster == clusters_.end() ? 0 : static_cast<int>(cluster->second);
+  return abi::kSuccess;
+}
+
+abi::Result FakeModules::OccupancyMaxActiveClusters(int* clusters, abi::Function function,
+                                                    const abi::LaunchConfig* config) {
+  const auto cluster = clusters_.find(function);
+  if (cluster == clusters_.end()) return misuse("asks for clusters of none", abi::kInvalidHandle);
+  *clusters =
+      static_cast<int>(2048 / config->block[0] * options().multiprocessors / cluster->second);
+  return abi::kSuccess;
+}
+
 abi::Result FakeModules::LaunchKernelEx(const abi::LaunchConfig* config, abi::Function function,
                                         void** parameters, void**) {
   if (!is_function(function)) return misuse("launches no kernel", abi::kInvalidHandle);
@@ -78,7 +100,9 @@ abi::Result FakeModules::LaunchKernelEx(const abi::LaunchConfig* config, abi::Fu
   }
   kernel_launches_.push_back({function, config->grid[0], config->block[0],
                               config->attribute_count == 1 && config->attributes->value[0] == 1});
-  enqueue_launch(config->stream, begun_of_ ? begun_of_(parameters[0]) : 0, config->grid[0]);
+  const auto cluster = clusters_.find(function);
+  const uint32_t each = cluster == clusters_.end() ? 1 : cluster->second;
+  enqueue_launch(config->stream, begun_of_ ? begun_of_(parameters[0]) : 0, config->grid[0] / each);
   return abi::kSuccess;
 }
 

@@ -3,10 +3,12 @@
 //
 //   sm_90
 //   mscclc_..._f32
+//   mscclc_..._bf16*2    of clusters of 2 CUDA blocks
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +37,10 @@ class FakeModules : public virtual FakeStreams {
   abi::Result ModuleGetFunction(abi::Function* function, abi::Module module, const char* name);
   abi::Result OccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, abi::Function function,
                                                         int threads, size_t shared_bytes);
+  abi::Result OccupancyMaxActiveClusters(int* clusters, abi::Function function,
+                                         const abi::LaunchConfig* config);
+  abi::Result FuncGetAttribute(int* value, abi::FunctionAttribute attribute,
+                               abi::Function function);
   abi::Result LaunchKernelEx(const abi::LaunchConfig* config, abi::Function function,
                              void** parameters, void** extra);
 
@@ -48,6 +54,7 @@ class FakeModules : public virtual FakeStreams {
   bool is_function(abi::Function function);
 
   std::vector<KernelLaunch> kernel_launches_;
+  std::map<abi::Function, uint32_t> clusters_;  ///< of kernels that have them
   std::function<abi::Address(const void* plan)> begun_of_;
 };
 

@@ -69,6 +69,11 @@ enum Attribute : int {
   kMulticastSupported = 132,
 };
 
+/// CUfunction_attribute.
+enum FunctionAttribute : int {
+  kRequiredClusterWidth = 11,  ///< 0: it is not compiled for clusters
+};
+
 /// CUdevice_P2PAttribute.
 enum P2PAttribute : int { kAccessSupported = 2, kNativeAtomicSupported = 3 };
 

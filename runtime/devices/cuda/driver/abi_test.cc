@@ -50,6 +50,7 @@ requires(sizeof...(A) == sizeof...(B)) struct SameFunction<R (*)(A...), S (*)(B.
 #undef FUNCTION
 
 #define SAME_VALUE(ours, theirs) static_assert(static_cast<long long>(ours) == (theirs))
+SAME_VALUE(abi::kRequiredClusterWidth, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH);
 SAME_VALUE(abi::kAccessSupported, CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED);
 SAME_VALUE(abi::kNativeAtomicSupported, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED);
 SAME_VALUE(abi::kNoDestructorSync, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
