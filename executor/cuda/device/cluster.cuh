@@ -12,7 +12,11 @@
 
 #include "executor/cuda/device/access.cuh"
 
-#if defined(MSCCLC_CLUSTER) && !defined(MSCCLC_ON_HOST) && __CUDA_ARCH__ >= 900
+#ifdef MSCCLC_ON_HOST
+#include "executor/cuda/host/cluster.h"
+#else
+
+#if defined(MSCCLC_CLUSTER) && __CUDA_ARCH__ >= 900
 #define MSCCLC_CLUSTER_BLOCKS MSCCLC_CLUSTER
 #define MSCCLC_CLUSTER_BOUNDS(threads, resident) \
   __cluster_dims__(MSCCLC_CLUSTER, 1, 1) __launch_bounds__((threads) / MSCCLC_CLUSTER, resident)
@@ -23,36 +27,9 @@
 
 namespace mscclc::cuda {
 
-inline constexpr uint32_t kClusterBlocks = MSCCLC_CLUSTER_BLOCKS;
-
-/// Which CUDA block of the thread block's this is.
-__device__ __forceinline__ uint32_t part_of_block() {
-  return kClusterBlocks == 1 ? 0 : blockIdx.x % kClusterBlocks;
-}
-/// The thread block's number among those of the rank.
-__device__ __forceinline__ uint32_t block_of_rank() { return blockIdx.x / kClusterBlocks; }
-/// The thread's number in the thread block, and how many threads that has.
-__device__ __forceinline__ uint32_t thread_of_block() {
-  return part_of_block() * blockDim.x + threadIdx.x;
-}
-__device__ __forceinline__ uint32_t threads_of_block() { return kClusterBlocks * blockDim.x; }
-
-#if MSCCLC_CLUSTER_BLOCKS > 1
-/// All threads of the thread block meet. What those of another CUDA block stored before need not be
-/// seen then, unless it went to shared memory: a release would wait for all packets that are on
-/// their way (executor/compiled/cluster.h says why nothing else is stored before).
-__device__ __forceinline__ void meet_in_block() {
-  __syncthreads();
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::
-                   : "memory");
-}
-/// Ends a thread that gives up. The others end, or give up too, before its shared memory goes; what
-/// they have sent there lands long before the time is over.
-[[noreturn]] __device__ inline void exit_block_thread() {
-  asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
-  __nanosleep(20000);
-  exit_thread();
-}
+/// May a thread block be several CUDA blocks here? How many it is.
+inline constexpr bool kHasClusters = MSCCLC_CLUSTER_BLOCKS > 1;
+__device__ constexpr uint32_t cluster_blocks() { return MSCCLC_CLUSTER_BLOCKS; }
 
 /// Floats, one of each warp of a thread block, for all its threads, twice: they take turns. A count
 /// of bytes in each CUDA block says when all have come (PTX: mbarrier, st.async).
@@ -60,6 +37,24 @@ struct SharedFloats {
   alignas(16) float of_warp[2][32];
   uint64_t arrived[2];
 };
+
+/// All threads of the cluster meet; stores before need not be seen after.
+__device__ __forceinline__ void meet_cluster() {
+#if MSCCLC_CLUSTER_BLOCKS > 1
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::
+                   : "memory");
+#endif
+}
+/// The same, of a thread that gives up, wherever others of its warp are. What they have sent to its
+/// shared memory lands long before this returns.
+__device__ inline void leave_cluster() {
+#if MSCCLC_CLUSTER_BLOCKS > 1
+  asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
+  __nanosleep(20000);
+#endif
+}
+
+// Below here: for clusters alone.
 
 __device__ __forceinline__ uint32_t shared_address(const void* at) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(at));
@@ -105,12 +100,33 @@ __device__ __forceinline__ bool have_come(const SharedFloats& floats, uint32_t t
       : "memory");
   return come != 0;
 }
-#else
-__device__ __forceinline__ void meet_in_block() { __syncthreads(); }
-[[noreturn]] __device__ inline void exit_block_thread() { exit_thread(); }
-struct SharedFloats {
-  alignas(16) float of_warp[2][32];
-};
+
+}  // namespace mscclc::cuda
 #endif
+
+namespace mscclc::cuda {
+
+/// Which CUDA block of the thread block's this is.
+__device__ __forceinline__ uint32_t part_of_block() { return blockIdx.x % cluster_blocks(); }
+/// The thread block's number among those of the rank.
+__device__ __forceinline__ uint32_t block_of_rank() { return blockIdx.x / cluster_blocks(); }
+/// The thread's number in the thread block, and how many threads that has.
+__device__ __forceinline__ uint32_t thread_of_block() {
+  return part_of_block() * blockDim.x + threadIdx.x;
+}
+__device__ __forceinline__ uint32_t threads_of_block() { return cluster_blocks() * blockDim.x; }
+
+/// All threads of the thread block meet. What those of another CUDA block stored before need not be
+/// seen then, unless it went to shared memory: a release would wait for all packets that are on
+/// their way (executor/compiled/cluster.h says why nothing else is stored before).
+__device__ __forceinline__ void meet_in_block() {
+  __syncthreads();
+  meet_cluster();
+}
+/// Ends a thread that gives up. The others end, or give up too, before its shared memory goes.
+[[noreturn]] __device__ inline void exit_block_thread() {
+  leave_cluster();
+  exit_thread();
+}
 
 }  // namespace mscclc::cuda

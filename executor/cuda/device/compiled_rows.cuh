@@ -39,34 +39,43 @@ class RowThreads {
     return shared_floats().of_warp[turn_ & 1];
   }
   __device__ __forceinline__ void take_turn() const { ++turn_; }
-#if MSCCLC_CLUSTER_BLOCKS > 1
   __device__ __forceinline__ void share(uint32_t warp, float x) const {
-    const uint32_t part = threadIdx.x % 32;
-    if (part < kClusterBlocks) send(shared_floats(), turn_ & 1, warp, x, part);
-  }
-  /// Where a thread that sends has given up this gives up, too, and leaves the report to it.
-  __device__ __forceinline__ void sync() const {
-    if (threadIdx.x == 0) expect(shared_floats(), turn_ & 1, kThreads / 32 * sizeof(float));
-    uint32_t left = kPollsPerLook;
-    while (!have_come(shared_floats(), turn_ & 1, turn_ >> 1 & 1)) {
-      if (--left != 0) continue;
-      if (gave_up(waits_) || load_relaxed(waits_.rank->abort) != 0) exit_block_thread();
-      left = kPollsPerLook;
+    const uint32_t lane = threadIdx.x % 32;
+    if constexpr (kHasClusters) {
+      if (cluster_blocks() > 1) {
+        if (lane < cluster_blocks()) send(shared_floats(), turn_ & 1, warp, x, lane);
+        return;
+      }
     }
+    if (lane == 0) shared_floats().of_warp[turn_ & 1][warp] = x;
   }
-#else
-  __device__ __forceinline__ void share(uint32_t warp, float x) const {
-    if (threadIdx.x % 32 == 0) shared_floats().of_warp[turn_ & 1][warp] = x;
+  __device__ __forceinline__ void sync() const {
+    if constexpr (kHasClusters) {
+      if (cluster_blocks() > 1) return await_floats();
+    }
+    __syncthreads();
   }
-  __device__ __forceinline__ void sync() const { __syncthreads(); }
-#endif
   __device__ __forceinline__ void converge() const { __syncwarp(); }
   __device__ __forceinline__ float across(float x, uint32_t bit) const {
     return float_across(x, bit);
   }
 
  private:
-  [[maybe_unused]] WaitState& waits_;
+  /// Where a thread that sends has given up this gives up, too, and leaves the report to it.
+  __device__ __forceinline__ void await_floats() const {
+    if constexpr (kHasClusters) {
+      if (threadIdx.x == 0) expect(shared_floats(), turn_ & 1, kThreads / 32 * sizeof(float));
+      uint32_t left = kPollsPerLook;
+      while (!have_come(shared_floats(), turn_ & 1, turn_ >> 1 & 1)) {
+        after_vain_poll();
+        if (--left != 0) continue;
+        if (gave_up(waits_) || load_relaxed(waits_.rank->abort) != 0) exit_block_thread();
+        left = kPollsPerLook;
+      }
+    }
+  }
+
+  WaitState& waits_;
   uint32_t& turn_;
 };
 

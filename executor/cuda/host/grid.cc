@@ -143,6 +143,7 @@ void Gpu::end() {
   now_->state = Thread::State::ended;
   --block.live;
   complete_meetings(block);
+  complete_cluster(block);
   if (block.live != 0) return;
   Launch& launch = *block.launch;
   if (!block.frees_next) ++launch.freed_blocks;
@@ -169,6 +170,31 @@ void Gpu::meet_block() {
   now_->state = Thread::State::at_block;
   complete_meetings(*now_->block);
   now_->fiber->suspend();
+}
+
+void Gpu::meet_cluster() {
+  ++now_->block->at_cluster;
+  now_->state = Thread::State::at_cluster;
+  complete_cluster(*now_->block);
+  now_->fiber->suspend();
+}
+
+/// Of the block's cluster: as complete_meetings(), but stores need not be seen after it.
+void Gpu::complete_cluster(Block& block) {
+  std::deque<Block>& blocks = block.launch->blocks;
+  const uint32_t size = block.launch->shape.cluster, first = block.index / size * size;
+  uint32_t arrived = 0, live = 0;
+  for (uint32_t b = first; b < first + size; ++b) {
+    arrived += blocks[b].at_cluster;
+    live += blocks[b].live;
+  }
+  if (arrived == 0 || arrived != live) return;
+  for (uint32_t b = first; b < first + size; ++b) {
+    blocks[b].at_cluster = 0;
+    for (Thread& thread : blocks[b].threads) {
+      if (thread.state == Thread::State::at_cluster) queue_.add(thread);
+    }
+  }
 }
 
 uint32_t Gpu::meet_warp(uint32_t mask, uint32_t vote) {
@@ -264,6 +290,17 @@ void* Gpu::shared(const void* key, uint64_t bytes) {
   return block.variables.emplace_back(SharedVariable{key, poisoned(bytes)}).bytes.get();
 }
 
+void* Gpu::shared_of_part(uint32_t part, const void* key) {
+  const Block& own = *now_->block;
+  const uint32_t size = own.launch->shape.cluster;
+  const Block& block = own.launch->blocks[own.index / size * size + part];
+  for (const SharedVariable& variable : block.variables) {
+    if (variable.key == key && block.live != 0) return variable.bytes.get();
+  }
+  std::fputs("a block sends to the shared memory of one that has none, or has ended\n", stderr);
+  std::abort();
+}
+
 // Stores.
 
 void Gpu::store(void* to, const void* from, uint32_t bytes) {
@@ -313,6 +350,7 @@ void Gpu::resume(Thread& thread) {
   here_.thread.x = thread.index;
   here_.block.x = thread.block->index;
   here_.block_size.x = thread.block->launch->shape.threads;
+  here_.cluster_blocks = thread.block->launch->shape.cluster;
   thread.fiber->resume();
   if (thread.state != Thread::State::ended) return;
   fibers_.give(thread.fiber);

@@ -29,6 +29,7 @@ namespace mscclc::cuda::host {
 /// Where the thread that runs is in its grid.
 struct GridPlace {
   dim3 thread, block, block_size;
+  uint32_t cluster_blocks = 1;
 };
 
 class Gpu {
@@ -68,6 +69,8 @@ class Gpu {
   /// Something was written that others may wait for.
   void note_change() { ++changes_; }
   void meet_block();
+  /// The threads of all blocks of the cluster meet, as those of a block.
+  void meet_cluster();
   uint32_t meet_warp(uint32_t mask, uint32_t vote);
   /// The threads of a warp that `mask` names make their accesses as one instruction: nothing comes
   /// between them, and stores are seen together.
@@ -80,6 +83,9 @@ class Gpu {
   uint64_t tick() { return ++ticks_; }
   /// Shared memory of the thread's block that is known by `key`.
   void* shared(const void* key, uint64_t bytes);
+  /// The same of a block of the thread's cluster, which has it already. Ends the program if all of
+  /// that block's threads have ended, whose shared memory would be others'.
+  void* shared_of_part(uint32_t part, const void* key);
 
   void store(void* to, const void* from, uint32_t bytes);
   /// Stores that the thread knows of, and that touch these bytes, are done.
@@ -93,6 +99,7 @@ class Gpu {
   void suspend(Thread::State state);
   void end();
   void complete_meetings(Block& block);
+  void complete_cluster(Block& block);
   void complete_warp(Block& block, uint32_t first, uint32_t mask, uint32_t ballot);
   bool begin_launches();
   bool may_begin(const Launch& launch) const;
@@ -132,9 +139,14 @@ struct Machine {
 /// Shared memory of the running thread's block, for the one variable of type T that a kernel has.
 /// Its bytes are not zero at first.
 template <class T>
+inline constexpr char kSharedKey = 0;
+template <class T>
 T& shared() {
-  static const char key = 0;
-  return *static_cast<T*>(Gpu::get().shared(&key, sizeof(T)));
+  return *static_cast<T*>(Gpu::get().shared(&kSharedKey<T>, sizeof(T)));
+}
+template <class T>
+T& shared_of_part(uint32_t part) {
+  return *static_cast<T*>(Gpu::get().shared_of_part(part, &kSharedKey<T>));
 }
 
 }  // namespace mscclc::cuda::host

@@ -22,7 +22,7 @@ struct AsyncCopy {
 };
 
 struct Thread {
-  enum class State : uint8_t { ready, polling, at_block, at_warp, ended };
+  enum class State : uint8_t { ready, polling, at_block, at_cluster, at_warp, ended };
   Block* block = nullptr;
   uint32_t index = 0;
   State state = State::ready;
@@ -45,6 +45,7 @@ struct Block {
   uint32_t index = 0;
   std::deque<Thread> threads;
   uint32_t live = 0, arrived = 0;  ///< threads that have not ended; that are at the meeting
+  uint32_t at_cluster = 0;         ///< that are at the meeting of the cluster
   bool frees_next = false;
   std::unique_ptr<uint8_t[]> dynamic;  ///< shared memory that the launch asks for
   std::vector<SharedVariable> variables;
@@ -53,7 +54,8 @@ struct Block {
 
 struct Shape {
   uint32_t blocks = 0, threads = 0, shared_bytes = 0;
-  bool early = false;  ///< it may begin before the launch ahead has ended
+  bool early = false;    ///< it may begin before the launch ahead has ended
+  uint32_t cluster = 1;  ///< blocks of a cluster
 };
 
 struct Launch {

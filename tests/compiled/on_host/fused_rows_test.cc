@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "executor/compiled/cluster.h"
 #include "ir/support/sanitized.h"
 #include "tests/compiled/on_host/trial.h"
 
@@ -54,6 +55,21 @@ TEST_CASE("fused rows: the simulator's bits") {
 
 TEST_CASE("fused rows: the simulator's bits whatever runs first") {
   run_fused({.seeds = {1}, .rounds = 2}, testing::amount<size_t>(12, 18, 6));
+}
+
+TEST_CASE("fused rows: the simulator's bits where thread blocks are no clusters") {
+  run_fused({.rounds = 1, .clusters = false}, testing::amount<size_t>(8, 12, 3));
+}
+
+TEST_CASE("fused rows: some thread blocks are clusters, of several sizes") {
+  std::set<uint32_t> sizes;
+  for (const KernelPlan& plan : fused_row_plans()) {
+    Diagnostics diagnostics;
+    if (auto shape = CompiledShape::of(*plan.program, 0, diagnostics)) {
+      sizes.insert(cluster_of(*shape));
+    }
+  }
+  CHECK(sizes.size() > 3);
 }
 
 TEST_CASE("fused rows: kernels that begin early") {

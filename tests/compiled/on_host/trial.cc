@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "executor/compiled/cluster.h"
 #include "executor/compiled/fused_rows.h"
 #include "executor/cuda/host/runtime.h"
 #include "executor/lower.h"
@@ -53,21 +54,21 @@ bool CompiledKernelSet::has(device::StepKind kind) const {
   });
 }
 
-CudaRanks::ChooseKernel CompiledKernelSet::choose(bool mixed) {
-  return [this, mixed](uint32_t rank, const BlockPrograms& programs, LaunchPlan& plan) {
+CudaRanks::ChooseKernel CompiledKernelSet::choose(bool mixed, bool clusters) {
+  return [this, mixed, clusters](uint32_t rank, const BlockPrograms& programs, LaunchPlan& plan) {
     const uint64_t asked = asked_++;
     if (mixed && (asked + asked / 3) % 2 == 0) {
       ++left_;
       return CudaRanks::Start();
     }
-    CudaRanks::Start start = kernel_of(rank, programs, plan);
+    CudaRanks::Start start = kernel_of(rank, programs, plan, clusters);
     taken_ += start ? 1 : 0;
     return start;
   };
 }
 
 CudaRanks::Start CompiledKernelSet::kernel_of(uint32_t rank, const BlockPrograms& programs,
-                                              LaunchPlan& plan) {
+                                              LaunchPlan& plan, bool clusters) {
   const std::optional<CompiledShape>& shape = shapes_[rank];
   if (!shape || plan.blocks != shape->blocks()) return {};
   const KernelTable::Bind* bind =
@@ -78,8 +79,11 @@ CudaRanks::Start CompiledKernelSet::kernel_of(uint32_t rank, const BlockPrograms
     return {};
   }
   plan.threads = shape->has_rows() ? shape->threads() : std::min(shape->threads(), plan.threads);
-  return [bind, lines, in_memory = shape->in_memory()](const LaunchPlan& placed, void* stream) {
-    const cuda::host::Shape grid{placed.blocks, placed.threads, 0, placed.early};
+  const uint32_t cluster = clusters ? cluster_of(*shape) : 1;
+  return [bind, lines, cluster, in_memory = shape->in_memory()](const LaunchPlan& placed,
+                                                                void* stream) {
+    const cuda::host::Shape grid{placed.blocks * cluster, placed.threads / cluster, 0, placed.early,
+                                 cluster};
     const CompiledLine* at = lines->data();
     const void* arguments = in_memory ? static_cast<const void*>(&at) : at;
     KernelTable::Bound kernel = (*bind)(placed, arguments);
@@ -147,7 +151,7 @@ void KernelTrial::run_call(SameBits& both, const Tries& tries, const Call& call,
   options.apart = true;
   options.in_place = plan_.in_place;
   options.threads = seed % 2 == 0 ? 64 : 32;
-  options.compiled_kernel = kernels_.choose(tries.mixed);
+  options.compiled_kernel = kernels_.choose(tries.mixed, tries.clusters);
   INFO(plan_.name << ' ' << info(call.dtype).name << ' ' << name(call.reduce) << ' '
                   << call.part_bytes << " bytes, seed " << seed);
   cuda::host::Gpu::get().set_seed(seed);

@@ -28,11 +28,12 @@ class CompiledKernelSet {
   /// Those that none takes.
   uint64_t refused() const { return asked_ - taken_ - left_; }
   /// `mixed`: every other launch is left to the interpreter, of ranks and calls as they come.
-  cuda::CudaRanks::ChooseKernel choose(bool mixed);
+  /// `clusters`: as on GPUs that have them.
+  cuda::CudaRanks::ChooseKernel choose(bool mixed, bool clusters = true);
 
  private:
   cuda::CudaRanks::Start kernel_of(uint32_t rank, const BlockPrograms& programs,
-                                   device::LaunchPlan& plan);
+                                   device::LaunchPlan& plan, bool clusters);
 
   const std::string digest_;
   std::vector<std::optional<CompiledShape>> shapes_;
@@ -45,7 +46,8 @@ struct Tries {
   std::vector<uint64_t> seeds = {0};
   uint32_t rounds = 3;
   bool all_types = false, all_sizes = false;
-  bool mixed = false;  ///< some ranks' calls by the interpreter
+  bool mixed = false;    ///< some ranks' calls by the interpreter
+  bool clusters = true;  ///< thread blocks may be some
 };
 
 /// Of one plan. The number is that in its list.
