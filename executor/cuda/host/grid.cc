@@ -143,7 +143,6 @@ void Gpu::end() {
   now_->state = Thread::State::ended;
   --block.live;
   complete_meetings(block);
-  complete_cluster(block);
   if (block.live != 0) return;
   Launch& launch = *block.launch;
   if (!block.frees_next) ++launch.freed_blocks;
@@ -175,12 +174,15 @@ void Gpu::meet_block() {
 void Gpu::meet_cluster() {
   ++now_->block->at_cluster;
   now_->state = Thread::State::at_cluster;
-  complete_cluster(*now_->block);
+  complete_meetings(*now_->block);
   now_->fiber->suspend();
 }
 
-/// Of the block's cluster: as complete_meetings(), but stores need not be seen after it.
-void Gpu::complete_cluster(Block& block) {
+namespace {
+
+/// Lets the threads of a block's cluster go, if all have come that have not ended. Stores before
+/// need not be seen after.
+void complete_cluster(Block& block, RunQueue& queue) {
   std::deque<Block>& blocks = block.launch->blocks;
   const uint32_t size = block.launch->shape.cluster, first = block.index / size * size;
   uint32_t arrived = 0, live = 0;
@@ -192,10 +194,12 @@ void Gpu::complete_cluster(Block& block) {
   for (uint32_t b = first; b < first + size; ++b) {
     blocks[b].at_cluster = 0;
     for (Thread& thread : blocks[b].threads) {
-      if (thread.state == Thread::State::at_cluster) queue_.add(thread);
+      if (thread.state == Thread::State::at_cluster) queue.add(thread);
     }
   }
 }
+
+}  // namespace
 
 uint32_t Gpu::meet_warp(uint32_t mask, uint32_t vote) {
   now_->mask = mask;
@@ -225,7 +229,8 @@ bool warp_is_here(const std::deque<Thread>& threads, uint32_t first, uint32_t ma
 
 }  // namespace
 
-/// Of the block, and of the running thread's warp: threads that have ended are not waited for.
+/// Of the block, its cluster, and the running thread's warp: threads that have ended are not waited
+/// for.
 void Gpu::complete_meetings(Block& block) {
   if (block.arrived != 0 && block.arrived == block.live) {
     block.arrived = 0;
@@ -234,6 +239,7 @@ void Gpu::complete_meetings(Block& block) {
       if (thread.state == Thread::State::at_block) queue_.add(thread);
     }
   }
+  complete_cluster(block, queue_);
   const uint32_t first = now_->index / kWarp * kWarp;
   for (uint32_t lane = 0; lane < kWarp && first + lane < block.threads.size(); ++lane) {
     Thread& thread = block.threads[first + lane];

@@ -99,7 +99,6 @@ class Gpu {
   void suspend(Thread::State state);
   void end();
   void complete_meetings(Block& block);
-  void complete_cluster(Block& block);
   void complete_warp(Block& block, uint32_t first, uint32_t mask, uint32_t ballot);
   bool begin_launches();
   bool may_begin(const Launch& launch) const;
