@@ -13,7 +13,7 @@
 #include "executor/cuda/device/access.cuh"
 
 #ifdef MSCCLC_ON_HOST
-#include "executor/cuda/host/cluster.h"
+#include "executor/cuda/host/cluster_access.h"
 #else
 
 #if defined(MSCCLC_CLUSTER) && __CUDA_ARCH__ >= 900

@@ -55,7 +55,7 @@ class RowThreads {
     }
     __syncthreads();
   }
-  __device__ __forceinline__ void converge() const { __syncwarp(); }
+  __device__ __forceinline__ void converge() const { __syncwarp(0xffffffffu); }
   __device__ __forceinline__ float across(float x, uint32_t bit) const {
     return float_across(x, bit);
   }
