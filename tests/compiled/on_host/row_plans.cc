@@ -19,7 +19,7 @@ struct RowShape {
   uint32_t columns, threads;
 };
 constexpr std::array<RowShape, 6> kShapes = {
-    {{64, 32}, {2048, 288}, {2880, 96}, {5120, 192}, {6144, 256}, {16384, 256}}};
+    {{64, 32}, {2048, 384}, {2880, 96}, {5120, 640}, {6144, 256}, {16384, 512}}};
 
 KernelPlan plan_of(const std::string& name, const RowShape& shape, uint32_t ranks, Dtype dtype,
                    const std::string& format = "") {
