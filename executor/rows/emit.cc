@@ -88,6 +88,14 @@ class Emitter {
     return earlier ? "k" + number(n) + "[i]" : "v" + number(n);
   }
 
+  /// Is it a quotient of each column by what several have in common, as a scale?
+  bool shares_divisor(uint32_t n) const {
+    const Node& of = node(n);
+    if (of.op != Op::div || of.spread != Spread::columns) return false;
+    const Node& by = node(of.args[1]);
+    return by.spread != Spread::columns && by.op != Op::columns && by.op != Op::constant;
+  }
+
   /// Has a value been loaded as this type, or rounded to it?
   bool is_rounded(uint32_t n, Type type) const {
     const Node& of = node(n);
@@ -114,7 +122,7 @@ class Emitter {
         return "mul(" + x[0] + ", " + x[1] + ")";
       case Op::div:
         if (node(of.args[1]).op == Op::columns) return "div_by_count(" + x[0] + ", columns)";
-        return "div(" + x[0] + ", " + x[1] + ")";
+        return (shares_divisor(n) ? "divide(" : "div(") + x[0] + ", " + x[1] + ")";
       case Op::if_less:
         return chosen(" < ");
       case Op::if_most:
@@ -208,12 +216,14 @@ class Emitter {
   /// The loop over a thread's columns.
   void columns_of(uint32_t p) {
     std::string arrays, loads, body;
+    bool divides = false;
     std::vector<bool> reread(function_.nodes.size());
     const auto needs = [&](uint32_t n) {
       if (is_reread(n)) reread[n] = true;
     };
     values(p, Spread::columns, [&](uint32_t n) {
       for (uint32_t a = 0; a < argument_count(node(n).op); ++a) needs(node(n).args[a]);
+      divides |= shares_divisor(n);
       body += "    const float v" + number(n) + " = " +
               (node(n).op == Op::param ? loaded(n, "column") : made(n, Loop::columns, p)) + ";\n";
       if (!is_kept(n)) return;
@@ -235,12 +245,12 @@ class Emitter {
       if (reread[n]) loads += "    const float v" + number(n) + " = " + loaded(n, "column") + ";\n";
     }
     if (body.empty()) return;
-    out_ += arrays +
+    out_ += arrays + (divides ? "  divide_quickly<Row>([&](auto divide) {\n" : "") +
             "  MSCCLC_UNROLL\n"
             "  for (uint32_t i = 0; i < kChunk; ++i) {\n"
             "    if (ends_at<kChunk>(i, present, columns)) break;\n"
             "    [[maybe_unused]] const uint32_t column = begin + i;\n" +
-            loads + body + "  }\n";
+            loads + body + "  }\n" + (divides ? "  });\n" : "");
   }
 
   void reduction(uint32_t n) {

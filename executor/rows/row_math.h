@@ -47,6 +47,21 @@ MSCCLC_HD inline float div_by_count(float x, uint32_t n) {
   return div(x, static_cast<float>(n));
 }
 
+/// x / y by its reciprocal and two corrections, without a branch, where many numbers are divided by
+/// one. `right` becomes false where the bits may be others: beyond 2^60, and below 2^-60 but for a
+/// zero x. (Markstein 1990: what is within a unit of x / y is right after one correction by the
+/// rounded reciprocal; the product may be two units off.)
+MSCCLC_HD inline float quick_quotient(float x, float y, bool& right) {
+  const auto fits = [](float value) {
+    return (bits_of(value) & 0x7fffffff) - 0x21800000u <= 0x5d800000u - 0x21800000u;
+  };
+  const float inverse = reciprocal(y), first = mul(x, inverse);
+  const float nearer = call_fma(call_fma(negate(first), y, x), inverse, first);
+  const float result = call_fma(call_fma(negate(nearer), y, x), inverse, nearer);
+  right = right && fits(y) && (fits(x) || x == 0);
+  return x == 0 ? first : result;
+}
+
 /// Of equal numbers, which may be zeros of two signs, the one whose sign is less. Bits of a NaN
 /// show nowhere: what is stored is always the same one.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

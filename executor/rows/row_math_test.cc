@@ -35,6 +35,43 @@ TEST_CASE("exp is within 1.1 units in the last place, and exact at its ends") {
   CHECK(std::isnan(call_exp(kNan)));
 }
 
+/// Some float: of any bits, with few of them, or next to a power of two.
+float any_float(Dice& dice) {
+  uint32_t bits = static_cast<uint32_t>(dice.next());
+  if (dice.below(4) == 0) bits &= 0xffff0000;
+  if (dice.below(4) == 0)
+    bits = (bits & 0xff800000) | (dice.below(2) == 0 ? dice.below(4) : 0x7ffffc + dice.below(4));
+  return float_of(bits);
+}
+
+TEST_CASE("a quick quotient is that of a division, or says that it may not be") {
+  Dice dice(3);
+  uint64_t quick = 0, wrong = 0;
+  for (int round = 0; round < 3'000'000; ++round) {
+    const float x = any_float(dice), y = any_float(dice);
+    bool right = true;
+    const float quotient = quick_quotient(x, y, right);
+    quick += right ? 1 : 0;
+    if (right && bits_of(quotient) != bits_of(x / y)) ++wrong;
+  }
+  CHECK(wrong == 0);
+  CHECK(quick > 300'000);
+  for (const float x : {0.0f, -0.0f}) {
+    for (const float y : {3.0f, -3.0f}) {
+      bool right = true;
+      CHECK(bits_of(quick_quotient(x, y, right)) == bits_of(x / y));
+      CHECK(right);
+    }
+  }
+  for (const float x : {1.0f, kNan, kInfinity, 1e-30f, 1e30f}) {
+    for (const float y : {0.0f, kNan, kInfinity, 1e-30f, 1e30f}) {
+      bool right = true;
+      quick_quotient(x, y, right);
+      CHECK_FALSE(right);
+    }
+  }
+}
+
 TEST_CASE("powers of two around numbers") {
   const float least = std::numeric_limits<float>::denorm_min();
   const float normal = std::numeric_limits<float>::min();

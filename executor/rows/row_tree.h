@@ -42,6 +42,18 @@ MSCCLC_RUN inline uint32_t folded_columns(uint32_t present, uint32_t columns) {
   return columns % kChunk == 0 ? kChunk : present;
 }
 
+/// Runs loop(divide) over a thread's columns, of a Row whose results may be stored again: quickly,
+/// and only if that was not right by divisions that always are. Others are not divided quickly.
+template <class Row, class Loop>
+MSCCLC_RUN inline void divide_quickly(Loop loop) {
+  if constexpr (requires { Row::kStoresAgain; }) {
+    bool right = true;
+    loop([&right](float x, float y) { return quick_quotient(x, y, right); });
+    if (right) return;
+  }
+  loop([](float x, float y) { return div(x, y); });
+}
+
 /// The values of groups that a thread with kChunk columns has: of one group at least.
 template <uint32_t kChunk, uint32_t kGroup>
 inline constexpr uint32_t kGroupsOf = kChunk > kGroup ? kChunk / kGroup : 1;

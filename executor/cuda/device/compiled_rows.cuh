@@ -151,12 +151,12 @@ class RowRegisters {
     load_wide<F::kResults, false>();
     take_handed<F::kResults>();  // while what was loaded is on its way
     keep_shared<F::kResults>();
-    clear<0>();
   }
   /// Stores the row's results that have a value for each column.
   __device__ __forceinline__ void end() const { store_wide<0>(); }
 
   // What the function calls.
+  static constexpr bool kStoresAgain = true;  ///< a value may be stored again, with those after it
   template <uint32_t k, class Element>
   __device__ __forceinline__ float load(uint32_t i) const {
     constexpr uint32_t v = F::kResults + k;
@@ -193,12 +193,13 @@ class RowRegisters {
 
   __device__ __forceinline__ static uint32_t first_column() { return thread_of_block() * kChunk; }
 
-  /// Puts bits of a result, so many bytes, into number i of places of that size. It is known when
-  /// this is compiled.
+  /// Puts bits of a result, so many bytes, into number i of places of that size, once those before.
+  /// It is known when this is compiled.
   template <uint32_t k>
   __device__ __forceinline__ void put(uint32_t i, uint32_t bytes, uint32_t bits) const {
     const uint32_t each = 4 / bytes;
-    words_[Words::first_word(k) + i / each] |= bits << i % each * 8 * bytes;
+    uint32_t& word = words_[Words::first_word(k) + i / each];
+    word = i % each == 0 ? bits : word | bits << i % each * 8 * bytes;
   }
 
   /// Where a value of the row begins.
@@ -287,16 +288,6 @@ class RowRegisters {
       if (first_column() + i * kEach < F::kColumns) {
         fn(first + i * kBytes, words_ + Words::first_word(v) + i * (kBytes / 4));
       }
-    }
-  }
-  template <uint32_t v>
-  __device__ __forceinline__ void clear() {
-    if constexpr (v < F::kResults) {
-      if constexpr (F::form(v).wide) {
-#pragma unroll
-        for (uint32_t i = 0; i < Words::words_of(v); ++i) words_[Words::first_word(v) + i] = 0;
-      }
-      clear<v + 1>();
     }
   }
 
