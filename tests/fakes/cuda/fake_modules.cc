@@ -30,9 +30,11 @@ abi::Result FakeModules::ModuleLoadData(abi::Module* module, const void* image) 
   ModuleEntry entry = {.device = device, .kernels = {}};
   while (text >> word) {
     const auto function = reinterpret_cast<abi::Function>(static_cast<uintptr_t>(new_number()));
-    const size_t star = word.find('*');
-    if (star != std::string::npos) clusters_[function] = std::stoul(word.substr(star + 1));
-    entry.kernels[word.substr(0, star)] = function;
+    const size_t star = word.find('*');  // sources have some of their own
+    const size_t digits = star == word.npos ? word.npos : star + 1;
+    const bool clusters = digits < word.size() && word[digits] >= '0' && word[digits] <= '9';
+    if (clusters) clusters_[function] = std::stoul(word.substr(digits));
+    entry.kernels[clusters ? word.substr(0, star) : word] = function;
   }
   *module = reinterpret_cast<abi::Module>(static_cast<uintptr_t>(new_number()));
   process().modules[*module] = std::move(entry);
