@@ -71,21 +71,21 @@ class RowPlans(unittest.TestCase):
         """)
 
     def test_calls(self):
-        """A call takes the plan for its rows: one shot, and sums that are put from 4 MiB on."""
+        """A call takes the plan for its rows: one shot, and sums that are put beyond 16 MiB."""
         run(2, """if 1:
-            columns, most = 64, 20000
+            columns, most = 64, 65537
             norm = comm.load_rows("allreduce_norm", columns, most)
             kinds = [one.program for one in map(lambda rows: mscclc.choose_rows(
-                "allreduce_norm", ranks=2, columns=columns, rows=rows), (1, 8, 16384, most))]
+                "allreduce_norm", ranks=2, columns=columns, rows=rows), (1, 8, 65536, most))]
             assert kinds[0] == kinds[1] == kinds[2] != kinds[3], kinds
-            for rows in (1, 3, 33, 16385, most):
+            for rows in (1, 3, 33, most):
                 given = floats(*[float(rank + 1)] * rows * columns)
                 out, residual = floats(*[0] * rows * columns), floats(*[1] * rows * columns)
                 outside = dict(residual=residual, weight=floats(*[2] * columns), eps=0.0)
                 norm.run(given, out, externals=outside).wait()
                 assert set(residual) == {4.0} and set(out) == {2.0}, (rows, set(residual), set(out))
             for rows in (0, most + 1):
-                refused("are %d rows of 64 f32; loaded are plans for whole rows, 20000 at most" % rows,
+                refused("are %d rows of 64 f32; loaded are plans for whole rows, 65537 at most" % rows,
                         norm.run, floats(*[1] * rows * columns))
             refused("1.01562 rows of 64 f32", norm.run, floats(*[1] * 65))
             print("fine")
