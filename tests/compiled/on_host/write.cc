@@ -44,7 +44,8 @@ bool write(const std::vector<KernelPlan>& plans, const std::string& table,
           write_kernels(*plans[p].program, digest, kernel_dtypes(plans[p]), diagnostics);
       if (!text && diagnostics.all().back().code != "no-compiled-kernel") return false;
       if (!text) continue;
-      out << "namespace " << digest << " {\n" << *text << "}  // namespace " << digest << "\n";
+      out << "namespace " << digest << " {\n"
+          << *text << "}  // namespace " << digest << "\n#undef MSCCLC_CLUSTER\n";
       body += entries(plans[p], digest);
     }
     const std::string name = "add_kernels_" + std::to_string(s);
