@@ -48,9 +48,9 @@ MSCCLC_HD inline float div_by_count(float x, uint32_t n) {
 }
 
 /// x / y by its reciprocal and two corrections, without a branch, where many numbers are divided by
-/// one. `right` becomes false where the bits may be others: beyond 2^60, and below 2^-60 unless it is a
-/// zero x. (Markstein 1990: what is within a unit of x / y is right after one correction by the
-/// rounded reciprocal; the product may be two units off.)
+/// one. `right` becomes false where the bits may be others: beyond 2^60, and below 2^-60 unless it
+/// is a zero x. (Markstein 1990: what is within a unit of x / y is right after one correction by
+/// the rounded reciprocal; the product may be two units off.)
 MSCCLC_HD inline float quick_quotient(float x, float y, bool& right) {
   const auto fits = [](float value) {
     return (bits_of(value) & 0x7fffffff) - 0x21800000u <= 0x5d800000u - 0x21800000u;
