@@ -5,7 +5,7 @@
 //
 // Each CUDA block has shared memory, with the block's state, of its own. A value for all threads
 // goes to the shared memory of each (SharedFloats). Nothing may be sent there after its threads
-// have ended, so those that give up wait for the others (exit_block_thread()).
+// have ended, so a warp that gives up waits for the others (exit_block_thread()).
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,7 @@ __device__ constexpr uint32_t cluster_blocks() { return MSCCLC_CLUSTER_BLOCKS; }
 struct SharedFloats {
   alignas(16) float of_warp[2][32];
   uint64_t arrived[2];
+  unsigned long long left[2];  ///< how many threads of each warp have given up: a byte
 };
 
 /// All threads of the cluster meet; stores before need not be seen after.
@@ -45,8 +46,7 @@ __device__ __forceinline__ void meet_cluster() {
                    : "memory");
 #endif
 }
-/// The same, of a thread that gives up, wherever others of its warp are. What they have sent to its
-/// shared memory lands long before this returns.
+/// The same, of a warp's last thread that gives up. What was sent to it lands before this returns.
 __device__ inline void leave_cluster() {
 #if MSCCLC_CLUSTER_BLOCKS > 1
   asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
@@ -65,6 +65,7 @@ __device__ __forceinline__ void prepare(SharedFloats& floats) {
     asm volatile(
         "mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&floats.arrived[turn]))
         : "memory");
+    floats.left[turn] = 0;
   }
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -123,9 +124,19 @@ __device__ __forceinline__ void meet_in_block() {
   __syncthreads();
   meet_cluster();
 }
-/// Ends a thread that gives up. The others end, or give up too, before its shared memory goes.
+/// What the warps of this thread block have of the reduction at hand.
+__device__ __forceinline__ SharedFloats& shared_floats() {
+  MSCCLC_SHARED(SharedFloats, floats);
+  return floats;
+}
+/// Ends a thread that gives up. Others of its warp may wait for it, so only the last one stays
+/// until all warps of the cluster have ended, or given up too, and their shared memory may go.
 [[noreturn]] __device__ inline void exit_block_thread() {
-  leave_cluster();
+  if (cluster_blocks() == 1) exit_thread();
+  if constexpr (kHasClusters) {
+    const uint32_t warp = threadIdx.x / 32, at = warp % 8 * 8;
+    if ((atomicAdd(&shared_floats().left[warp / 8], 1ull << at) >> at & 255) == 31) leave_cluster();
+  }
   exit_thread();
 }
 

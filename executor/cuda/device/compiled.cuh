@@ -61,9 +61,7 @@ __device__ __forceinline__ void run_compiled(const LaunchPlan& plan, const uint4
   if (threadIdx.x == blockDim.x - 1) {
     state.counted = 0;
     state.begin(plan, calls);
-    if constexpr (kHasClusters) {
-      if (cluster_blocks() > 1) prepare(shared_floats());
-    }
+    if constexpr (kHasClusters) prepare(shared_floats());
   }
   if constexpr (Block::kCounts) fetch_taken(plan, state, calls);
   Block first(state, plan, 0, shared, own);

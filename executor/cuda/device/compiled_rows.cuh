@@ -18,12 +18,6 @@ namespace mscclc::cuda {
 
 using device::RowForm;
 
-/// What the warps of this thread block have of the reduction at hand.
-__device__ __forceinline__ SharedFloats& shared_floats() {
-  MSCCLC_SHARED(SharedFloats, floats);
-  return floats;
-}
-
 /// The threads of this block, so many, as row_tree.h has them. `turn`: how many reductions the
 /// block has done, of all of its steps.
 template <uint32_t kBlockThreads>
@@ -41,28 +35,15 @@ class RowThreads {
   __device__ __forceinline__ void take_turn() const { ++turn_; }
   __device__ __forceinline__ void share(uint32_t warp, float x) const {
     const uint32_t lane = threadIdx.x % 32;
-    if constexpr (kHasClusters) {
-      if (cluster_blocks() > 1) {
-        if (lane < cluster_blocks()) send(shared_floats(), turn_ & 1, warp, x, lane);
-        return;
-      }
+    if (cluster_blocks() == 1) {
+      if (lane == 0) shared_floats().of_warp[turn_ & 1][warp] = x;
+    } else if constexpr (kHasClusters) {
+      if (lane < cluster_blocks()) send(shared_floats(), turn_ & 1, warp, x, lane);
     }
-    if (lane == 0) shared_floats().of_warp[turn_ & 1][warp] = x;
   }
-  __device__ __forceinline__ void sync() const {
-    if constexpr (kHasClusters) {
-      if (cluster_blocks() > 1) return await_floats();
-    }
-    __syncthreads();
-  }
-  __device__ __forceinline__ void converge() const { __syncwarp(0xffffffffu); }
-  __device__ __forceinline__ float across(float x, uint32_t bit) const {
-    return float_across(x, bit);
-  }
-
- private:
   /// Where a thread that sends has given up this gives up, too, and leaves the report to it.
-  __device__ __forceinline__ void await_floats() const {
+  __device__ __forceinline__ void sync() const {
+    if (cluster_blocks() == 1) return __syncthreads();
     if constexpr (kHasClusters) {
       if (threadIdx.x == 0) expect(shared_floats(), turn_ & 1, kThreads / 32 * sizeof(float));
       uint32_t left = kPollsPerLook;
@@ -74,7 +55,12 @@ class RowThreads {
       }
     }
   }
+  __device__ __forceinline__ void converge() const { __syncwarp(0xffffffffu); }
+  __device__ __forceinline__ float across(float x, uint32_t bit) const {
+    return float_across(x, bit);
+  }
 
+ private:
   WaitState& waits_;
   uint32_t& turn_;
 };

@@ -17,6 +17,7 @@ struct SharedFloats {
   uint32_t phases[2];    ///< that have ended
   uint32_t expected[2];  ///< arrivals in this one
   int64_t bytes[2];      ///< that are to come; below 0: that came ahead of the arrival
+  unsigned long long left[2];
 };
 
 inline void meet_cluster() {
@@ -27,7 +28,7 @@ inline void leave_cluster() { meet_cluster(); }
 inline void prepare(SharedFloats& floats) {
   for (uint32_t turn = 0; turn < 2; ++turn) {
     floats.phases[turn] = floats.expected[turn] = 0;
-    floats.bytes[turn] = 0;
+    floats.left[turn] = floats.bytes[turn] = 0;
   }
 }
 inline void end_phase(SharedFloats& floats, uint32_t turn) {

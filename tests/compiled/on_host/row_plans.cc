@@ -87,6 +87,8 @@ std::vector<KernelPlan> fused_row_plans() {
     plans.push_back(plan_of(name, {2880, 96}, 3, Dtype::bf16, "LL128"));
   }
   plans.push_back(plan_of("allreduce_norm_1shot", {2880, 96}, 6, Dtype::f16, "sentinel"));
+  // Clusters with a warp of which some threads have columns.
+  plans.push_back(plan_of("allreduce_norm_1shot", {2880, 384}, 3, Dtype::bf16, "LL16"));
   plans.push_back({"lines elsewhere",
                    std::make_shared<const Program>(testing::row_plan_of(kLinesElsewhere, {})),
                    {Dtype::bf16},
