@@ -12,6 +12,14 @@ using device::StepKind;
 constexpr uint32_t kLeastThreads = 128, kMostThreads = 1024, kMostBlocks = 8;
 constexpr uint32_t kMultiprocessors = 128;  ///< of GPUs that have clusters, at least
 
+/// May a result lie where threads read a value that they have in common? They meet in between.
+bool may_overwrite(const rows::Function& function) {
+  return std::ranges::any_of(function.outputs, [&](const rows::Stored& result) {
+    return result.kind != rows::Kind::row &&
+           std::ranges::count(function.params, result.kind, &rows::Stored::kind) != 0;
+  });
+}
+
 /// May CUDA blocks share these steps? They send packets, then perhaps meet, then compute rows.
 bool can_share(const CompiledCode& code) {
   size_t next = code.leading;
@@ -25,9 +33,10 @@ bool can_share(const CompiledCode& code) {
 
 }  // namespace
 
-uint32_t cluster_of(const CompiledShape& shape) {
+uint32_t cluster_of(const CompiledShape& shape, const Program& program) {
   if (!shape.has_rows() || shape.posts() || shape.counts()) return 1;
   if (!std::ranges::all_of(shape.codes(), can_share)) return 1;
+  if (std::ranges::any_of(program.functions, may_overwrite)) return 1;
   uint32_t cluster = std::min(shape.threads() / kLeastThreads, kMostBlocks);
   cluster = std::min(cluster, std::max(kMultiprocessors / shape.blocks(), 2u));
   while (cluster > 1 &&

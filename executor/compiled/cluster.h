@@ -10,8 +10,8 @@ namespace mscclc {
 
 /// 1: each is one CUDA block. More where rows are wide, and blocks send packets and compute rows,
 /// and do nothing else: CUDA blocks of a cluster meet only before they wait, so that one that gives
-/// up keeps none waiting, and show one another sums alone.
-uint32_t cluster_of(const CompiledShape& shape);
+/// up keeps none waiting, and show one another sums alone. `program`: the shape's.
+uint32_t cluster_of(const CompiledShape& shape, const Program& program);
 
 /// CUDA blocks of such clusters that a multiprocessor must hold, so that all are there at once.
 uint32_t resident_blocks(const CompiledShape& shape, uint32_t cluster);

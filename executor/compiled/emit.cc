@@ -191,11 +191,11 @@ std::string block_text(const CompiledShape& shape, const std::string& type) {
 }
 
 /// Over how many CUDA blocks each thread block is spread, of all kernels of a plan.
-uint32_t cluster_of(std::span<const CompiledShape> shapes) {
+uint32_t cluster_of(std::span<const CompiledShape> shapes, const Program& program) {
   uint32_t cluster = 0;
   for (const CompiledShape& shape : shapes) {
     if (shape.blocks() == 0) continue;
-    const uint32_t own = cluster_of(shape);
+    const uint32_t own = cluster_of(shape, program);
     if (cluster != 0 && own != cluster) return 1;
     cluster = own;
   }
@@ -254,7 +254,7 @@ std::optional<std::string> write_kernels(const Program& program, const std::stri
     if (fresh) shapes.push_back(*std::move(shape));
   }
   const auto apart = why_rows_apart(program);
-  const uint32_t cluster = cluster_of(std::span<const CompiledShape>(shapes));
+  const uint32_t cluster = cluster_of(shapes, program);
   std::string text = fmt::format(
       kHead, comment_text(program.name), apart ? "// Of this plan " + *apart + ".\n" : "",
       cluster == 1 ? "" : fmt::format("#define MSCCLC_CLUSTER {}\n", cluster), "#include",

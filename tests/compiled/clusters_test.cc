@@ -64,5 +64,9 @@ TEST_CASE("compiled kernels: blocks that signal, or have no rows, are single one
           .empty());
 }
 
+TEST_CASE("compiled kernels: blocks that write over what their threads have in common are single") {
+  CHECK(clusters_of(testing::row_plan("allreduce_state", {{"R", "2"}, {"N", "4096"}})).empty());
+}
+
 }  // namespace
 }  // namespace mscclc

@@ -67,7 +67,7 @@ TEST_CASE("fused rows: some thread blocks are clusters, of several sizes") {
   for (const KernelPlan& plan : fused_row_plans()) {
     Diagnostics diagnostics;
     if (auto shape = CompiledShape::of(*plan.program, 0, diagnostics)) {
-      sizes.insert(cluster_of(*shape));
+      sizes.insert(cluster_of(*shape, *plan.program));
     }
   }
   CHECK(sizes.size() > 3);

@@ -35,7 +35,7 @@ std::vector<ReduceOp> reductions_of(const Program& program) {
 }  // namespace
 
 CompiledKernelSet::CompiledKernelSet(const KernelPlan& plan, size_t number)
-    : digest_(kernel_digest(number)) {
+    : program_(plan.program), digest_(kernel_digest(number)) {
   for (uint32_t r = 0; r < plan.program->ranks.size(); ++r) {
     Diagnostics diagnostics;
     shapes_.push_back(CompiledShape::of(*plan.program, r, diagnostics));
@@ -79,7 +79,7 @@ CudaRanks::Start CompiledKernelSet::kernel_of(uint32_t rank, const BlockPrograms
     return {};
   }
   plan.threads = shape->has_rows() ? shape->threads() : std::min(shape->threads(), plan.threads);
-  const uint32_t cluster = clusters ? cluster_of(*shape) : 1;
+  const uint32_t cluster = clusters ? cluster_of(*shape, *program_) : 1;
   return [bind, lines, cluster, in_memory = shape->in_memory()](const LaunchPlan& placed,
                                                                 void* stream) {
     const cuda::host::Shape grid{placed.blocks * cluster, placed.threads / cluster, 0, placed.early,

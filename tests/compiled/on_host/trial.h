@@ -35,6 +35,7 @@ class CompiledKernelSet {
   cuda::CudaRanks::Start kernel_of(uint32_t rank, const BlockPrograms& programs,
                                    device::LaunchPlan& plan, bool clusters);
 
+  const std::shared_ptr<const Program> program_;
   const std::string digest_;
   std::vector<std::optional<CompiledShape>> shapes_;
   uint64_t taken_ = 0, asked_ = 0, left_ = 0;
