@@ -13,7 +13,4 @@ namespace mscclc {
 /// up keeps none waiting, and show one another sums alone. `program`: the shape's.
 uint32_t cluster_of(const CompiledShape& shape, const Program& program);
 
-/// CUDA blocks of such clusters that a multiprocessor must hold, so that all are there at once.
-uint32_t resident_blocks(const CompiledShape& shape, uint32_t cluster);
-
 }  // namespace mscclc

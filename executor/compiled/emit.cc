@@ -204,8 +204,7 @@ uint32_t cluster_of(std::span<const CompiledShape> shapes, const Program& progra
 
 std::string bounds_text(const CompiledShape& shape, uint32_t cluster) {
   if (cluster == 1) return fmt::format("__launch_bounds__({})", shape.threads());
-  return fmt::format("MSCCLC_CLUSTER_BOUNDS({}, {})", shape.threads(),
-                     resident_blocks(shape, cluster));
+  return fmt::format("MSCCLC_CLUSTER_BOUNDS({})", shape.threads());
 }
 
 std::string kernel_text(const CompiledShape& shape, size_t number, uint32_t cluster,

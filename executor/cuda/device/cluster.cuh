@@ -18,11 +18,14 @@
 
 #if defined(MSCCLC_CLUSTER) && __CUDA_ARCH__ >= 900
 #define MSCCLC_CLUSTER_BLOCKS MSCCLC_CLUSTER
-#define MSCCLC_CLUSTER_BOUNDS(threads, resident) \
-  __cluster_dims__(MSCCLC_CLUSTER, 1, 1) __launch_bounds__((threads) / MSCCLC_CLUSTER, resident)
+// A multiprocessor holds as many threads as one block would have: a GPU that has room for blocks
+// has room for clusters.
+#define MSCCLC_CLUSTER_BOUNDS(threads)   \
+  __cluster_dims__(MSCCLC_CLUSTER, 1, 1) \
+      __launch_bounds__((threads) / MSCCLC_CLUSTER, MSCCLC_CLUSTER)
 #else
 #define MSCCLC_CLUSTER_BLOCKS 1
-#define MSCCLC_CLUSTER_BOUNDS(threads, resident) __launch_bounds__(threads)
+#define MSCCLC_CLUSTER_BOUNDS(threads) __launch_bounds__(threads)
 #endif
 
 namespace mscclc::cuda {

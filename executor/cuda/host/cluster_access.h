@@ -4,7 +4,7 @@
 
 #include "executor/cuda/host/grid.h"
 
-#define MSCCLC_CLUSTER_BOUNDS(threads, resident)
+#define MSCCLC_CLUSTER_BOUNDS(threads)
 
 namespace mscclc::cuda {
 
