@@ -43,7 +43,7 @@ TEST_CASE("compiled kernels: blocks of wide rows are clusters, of 128 threads ea
 }
 
 TEST_CASE(
-    "compiled kernels: clusters are larger than a multiprocessor each only where all are two") {
+    "compiled kernels: a cluster has a multiprocessor of 128 for each of its blocks, or has two") {
   CHECK(clusters_of_norm("4096", "32", "512") == "MSCCLC_CLUSTER 4\nMSCCLC_CLUSTER_BOUNDS(512)\n");
   CHECK(clusters_of_norm("4096", "64", "512") == "MSCCLC_CLUSTER 2\nMSCCLC_CLUSTER_BOUNDS(512)\n");
   CHECK(clusters_of_norm("8192", "128", "1024") ==

@@ -9,8 +9,11 @@
 namespace mscclc::cuda {
 namespace {
 
-abi::Function function_of(CompiledKernels::Kernel kernel) {
-  return static_cast<abi::Function>(const_cast<void*>(kernel));
+/// A kernel that was found, with these arguments.
+CompiledKernel with_arguments(CompiledKernels::Kernel kernel, const void* arguments) {
+  CompiledKernel own = *static_cast<const CompiledKernel*>(kernel);
+  own.arguments = arguments;
+  return own;
 }
 
 /// A launch of the plan's blocks, each of which is `own.cluster` CUDA blocks.
@@ -64,24 +67,20 @@ CompiledKernels::Kernel CudaCompiledKernels::find(const std::string& name) const
   const abi::Result asked =
       context.driver().FuncGetAttribute(&cluster, abi::kRequiredClusterWidth, function);
   if (asked != abi::kSuccess) return nullptr;
-  clusters_[function] = static_cast<uint32_t>(std::max(1, cluster));
-  return function;
-}
-
-CompiledKernel CudaCompiledKernels::kernel(Kernel kernel, const void* arguments) const {
-  const auto found = clusters_.find(kernel);
-  return {function_of(kernel), arguments, found == clusters_.end() ? 1 : found->second};
+  const CompiledKernel made = {function, nullptr, static_cast<uint32_t>(std::max(1, cluster))};
+  const std::lock_guard lock(mutex_);
+  return &found_.try_emplace(name, made).first->second;
 }
 
 std::optional<uint32_t> CudaCompiledKernels::fits(Kernel kernel, const device::LaunchPlan& plan,
                                                   Diagnostics& diagnostics) {
-  return device_.fits(this->kernel(kernel, nullptr), plan, diagnostics);
+  return device_.fits(with_arguments(kernel, nullptr), plan, diagnostics);
 }
 
 bool CudaCompiledKernels::launch(Kernel kernel, const device::LaunchPlan& plan,
                                  const void* arguments, StreamHandle stream,
                                  Diagnostics& diagnostics) {
-  return device_.launch(this->kernel(kernel, arguments), plan, stream, diagnostics);
+  return device_.launch(with_arguments(kernel, arguments), plan, stream, diagnostics);
 }
 
 Result<void> start_kernel(const PrimaryContext& context, const CompiledKernel& own,

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -28,11 +29,11 @@ class CudaCompiledKernels final : public CompiledKernels {
  private:
   CudaCompiledKernels(CudaDevice& device, abi::Module module) : device_(device), module_(module) {}
 
-  CompiledKernel kernel(Kernel kernel, const void* arguments) const;
-
   CudaDevice& device_;
   const abi::Module module_;
-  mutable std::map<Kernel, uint32_t> clusters_;  ///< of kernels that were found
+  mutable std::mutex mutex_;
+  /// Those that were found, by name: what a Kernel points to, without arguments.
+  mutable std::map<std::string, CompiledKernel> found_;
 };
 
 /// Starts a compiled kernel. REQUIRES: the context is current.

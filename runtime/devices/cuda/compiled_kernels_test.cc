@@ -49,7 +49,7 @@ TEST_CASE("cuda: a plan's kernels are found by name, and launched") {
       CHECK(world.fake.run_launches(stream) == 2);
       const auto launches = world.fake.kernel_launches();
       REQUIRE(launches.size() == 1);
-      CHECK(launches[0].function == two);
+      CHECK(launches[0].function == static_cast<const CompiledKernel*>(two)->function);
       CHECK(launches[0].blocks == 8);
       CHECK(launches[0].threads == 512);
       CHECK(launches[0].early);
