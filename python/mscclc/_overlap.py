@@ -203,7 +203,8 @@ class Overlap:
         raise raised[0] from error
 
     def explain(self) -> Dict[str, Any]:
-        """What runs: "backend", "chunks", "budget" and "why"."""
+        """What runs: "backend", "chunks", "budget" and "why"; "in_graphs", the same for runs that are captured, where
+        they differ."""
         return _json(library().mscclc_overlap_explain, self._handle)
 
     def close(self) -> None:

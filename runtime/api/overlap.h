@@ -183,10 +183,12 @@ class Overlap {
   Overlap& operator=(const Overlap&) = delete;
 
   const OverlapChoice& choice() const;
+  /// For runs that are captured; nullptr: the same.
+  const OverlapChoice* choice_in_graphs() const;
   /// Of OverlapCall, in bytes.
   uint64_t workspace_bytes() const;
   /// Queues a run: after what is on the stream, and before what comes on it. Runs of one object
-  /// follow one another. All ranks make the same runs in the same order. May be captured.
+  /// follow one another. All ranks make the same runs in the same order, and capture the same ones.
   [[nodiscard]] bool run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics);
   /// Reports what has failed in runs that have ended, where there is no communicator to ask; true:
   /// nothing.

@@ -128,6 +128,29 @@ TEST_CASE("the first run may be captured, and puts the same on streams as one th
   }
 }
 
+TEST_CASE("runs of auto are captured as graphs are the fastest, and eager as eager runs are") {
+  World world({.devices = 2});
+  world.most_threads = 1024;
+  FakeProducts products(world);
+  // Serial: the gather, one product. By copy engines: the plan and its end, a product for each
+  // rank, a flag to wait for, the count of runs; a copy of the own part.
+  constexpr uint32_t kEager = 1 + 1, kCaptured = 1 + 1 + 2 + 1 + 1;
+  const OverlapConfig config{.kind = OverlapKind::allgather_gemm, .m = 1024, .k = 16, .n = {4096}};
+  CHECK(on_fake_gpus(world, &products, config,
+                     [&](Overlap& object, const OverlapCall& call, StreamHandle stream) {
+                       Diagnostics d;
+                       world.fake.begin_capture(cuda::abi::kCaptureModeGlobal, stream);
+                       const bool captured = object.run(call, stream, d);
+                       world.fake.end_capture();
+                       return captured && object.run(call, stream, d) ? "" : testing::text(d);
+                     }) == "");
+  world.check_clean();
+  const auto captured = static_cast<size_t>(std::ranges::count_if(
+      world.nodes, [](cuda::abi::GraphNode node) { return node != nullptr; }));
+  CHECK(captured == 2 * kCaptured);
+  CHECK(world.nodes.size() == 2 * (kCaptured + kEager + 2));  // products of zeros, of both ways
+}
+
 TEST_CASE("without a provider of products an object is refused at all ranks") {
   World world({.devices = 2});
   const std::string said =

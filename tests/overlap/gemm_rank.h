@@ -30,6 +30,9 @@ class GemmRank {
   /// Makes an object and runs it; exact values are compared with GemmWorld::expected(). `outputs`:
   /// of all runs and weights. What was wrong; "": nothing.
   std::string run(const GemmRuns& runs, std::vector<MatrixBytes>* outputs = nullptr);
+  /// One run of an object that make() has made, in the same way.
+  std::string run_once(Overlap& object, const GemmRuns& runs, uint32_t run,
+                       std::vector<MatrixBytes>* outputs, Diagnostics& diagnostics);
 
   StreamHandle stream() const { return stream_; }
   Communicator& communicator() { return communicator_; }
@@ -38,8 +41,6 @@ class GemmRank {
 
  private:
   struct Placed;
-  std::string run_once(Overlap& object, const GemmRuns& runs, uint32_t run,
-                       std::vector<MatrixBytes>* outputs, Diagnostics& diagnostics);
 
   Communicator& communicator_;
   OverlapOwner owner_;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/core/overlap/choice.h"
+#include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/helpers/runtime/undrained_device.h"
 #include "tests/overlap/gemm_rank.h"
 #include "tests/runtime/ranks.h"
@@ -136,16 +137,23 @@ TEST_CASE("objects and streams that are in flight when a run times out can go") 
 }
 
 TEST_CASE("what was measured decides where nothing is asked for, and says so") {
+  using overlap::RunMode;
+  constexpr auto kGather = OverlapKind::allgather_gemm;
+  constexpr auto kEager = RunMode::eager;
   const overlap::MeasuredChoice rows[] = {
-      {OverlapKind::allgather_gemm, 2, Dtype::bf16, 1024, 4096, 100, 1e9, "mscclc", 4, 16},
-      {OverlapKind::allgather_gemm, 2, Dtype::bf16, 0, 1023, 0, 1e9, "nccl", 0, 0},
-      {OverlapKind::gemm_reducescatter, 2, Dtype::bf16, 0, 4096, 0, 1e9, "copy_engine", 4, 0}};
+      {kGather, kEager, 2, Dtype::bf16, 1024, 4096, 100, 1e9, "mscclc", 4, 16},
+      {kGather, RunMode::captured, 2, Dtype::bf16, 1024, 4096, 100, 1e9, "copy_engine", 1, 1},
+      {kGather, kEager, 2, Dtype::bf16, 0, 1023, 0, 1e9, "nccl", 0, 0},
+      {OverlapKind::gemm_reducescatter, kEager, 2, Dtype::bf16, 0, 4096, 0, 1e9, "copy_engine", 4,
+       0}};
   OverlapConfig config{.kind = OverlapKind::allgather_gemm, .m = 2048, .k = 4096, .n = {4096}};
   Diagnostics diagnostics;
   bool one_queue = false;
+  RunMode mode = kEager;
   const auto chosen = [&](uint32_t ranks) {
     const auto made = overlap::choose(config,
                                       {.ranks = ranks,
+                                       .mode = mode,
                                        .multiprocessors = 132,
                                        .nccl = "it is not",
                                        .one_queue = one_queue,
@@ -156,6 +164,11 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
            std::to_string(made->budget) + ": " + made->why;
   };
   CHECK(chosen(2) == "mscclc, 4, 16: measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte");
+  mode = RunMode::captured;
+  CHECK(
+      chosen(2) ==
+      "copy_engine, 1, 1: measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte, in graphs");
+  mode = kEager;
   CHECK(chosen(3) ==
         "serial, 0, 0: nothing was measured for 3 ranks, bf16, 2048 rows and 4096 flops a byte");
   one_queue = true;
@@ -185,6 +198,48 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   CHECK(diagnostics.all().front().message ==
         "allgather_gemm: the budget must be at most 33 of the 132 multiprocessors, as 3 runs and "
         "their GEMMs may need room at once; budget = 34");
+}
+
+/// The host's, which says that runs are captured when the test wants it.
+class CapturingDevice final : public testing::ForwardingDevice {
+ public:
+  CapturingDevice(std::unique_ptr<Device> device, const std::atomic<bool>& captures)
+      : ForwardingDevice(std::move(device)), captures_(captures) {}
+  bool is_capturing(StreamHandle) override { return captures_; }
+
+ private:
+  const std::atomic<bool>& captures_;
+};
+
+TEST_CASE("where graphs are faster by another backend, an object has both, and runs them in turn") {
+  // A shape for which the table has serial, and copy_engine in graphs.
+  for (const OverlapKind kind : {OverlapKind::allgather_gemm, OverlapKind::gemm_reducescatter}) {
+    const bool gathers = kind == OverlapKind::allgather_gemm;
+    testing::GemmRuns runs{.config = {.kind = kind, .m = 1024, .k = gathers ? 2u : 4096u}};
+    runs.config.n = {gathers ? uint64_t{3072} : 2};
+    runs.config.bias = true;
+    std::atomic<bool> captures[2] = {};
+    const auto open = [&](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {
+      return std::make_unique<CapturingDevice>(testing::open_host(rank, diagnostics),
+                                               captures[rank]);
+    };
+    const auto body = [&](Communicator& communicator) -> std::string {
+      GemmRank rank(communicator);
+      Diagnostics diagnostics;
+      const auto object = rank.make(runs.config, diagnostics);
+      if (object == nullptr) return testing::text(diagnostics);
+      const OverlapChoice* const in_graphs = object->choice_in_graphs();
+      if (object->choice().backend != "serial") return "serial is not for eager runs";
+      if (in_graphs == nullptr || in_graphs->backend != "copy_engine") return "no other for graphs";
+      for (uint32_t run = 0; run < 5; ++run) {
+        captures[communicator.rank()] = run % 2 != 0;
+        const std::string said = rank.run_once(*object, runs, run, nullptr, diagnostics);
+        if (!said.empty()) return said + testing::text(diagnostics);
+      }
+      return "";
+    };
+    CHECK(run_threads(2, body, {}, open) == "");
+  }
 }
 
 TEST_CASE("memory of a GEMM stays where the device does not wait for its runs") {

@@ -20,13 +20,14 @@ constexpr uint32_t kMaxInstances = 16;
 constexpr auto kAny = std::numeric_limits<uint64_t>::max();
 
 constexpr MeasuredChoice kMeasured[] = {
-#define MEASURED(kind, ranks, dtype, least_rows, most_rows, least, most, backend, chunks, budget) \
-  {OverlapKind::kind, ranks,  Dtype::dtype, least_rows, most_rows, least, most,                   \
-   backend,           chunks, budget},
+#define MEASURED(kind, mode, ranks, dtype, least_rows, most_rows, least, most, backend, chunks, \
+                 budget)                                                                        \
+  {OverlapKind::kind, RunMode::mode, ranks, Dtype::dtype, least_rows, most_rows, least, most,   \
+   backend,           chunks,        budget},
 #include "runtime/core/overlap/choices.def"
 #undef MEASURED
     // Fits no object: arrays have a row.
-    {OverlapKind::allgather_gemm, 0, Dtype::f32, kAny, 0, 0, 0, kSerial, 0, 0},
+    {OverlapKind::allgather_gemm, RunMode::eager, 0, Dtype::f32, kAny, 0, 0, 0, kSerial, 0, 0},
 };
 
 std::string names_of(const std::vector<OverlapBackend>& backends) {
@@ -38,8 +39,8 @@ std::string names_of(const std::vector<OverlapBackend>& backends) {
 const MeasuredChoice* find_row(const OverlapConfig& config, const ChoiceFacts& facts) {
   const double intensity = intensity_of(config);
   const auto found = std::ranges::find_if(facts.rows, [&](const MeasuredChoice& row) {
-    return row.kind == config.kind && row.ranks == facts.ranks && row.dtype == config.a_dtype &&
-           row.least_rows <= config.m && config.m <= row.most_rows &&
+    return row.kind == config.kind && row.mode == facts.mode && row.ranks == facts.ranks &&
+           row.dtype == config.a_dtype && row.least_rows <= config.m && config.m <= row.most_rows &&
            row.least_intensity <= intensity && intensity <= row.most_intensity;
   });
   return found == facts.rows.end() ? nullptr : &*found;
@@ -139,8 +140,9 @@ std::string why_not_measured(const MeasuredChoice& row, const OverlapConfig& con
 
 /// What `auto` takes.
 void pick(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& choice) {
-  const auto shape = fmt::format("{} ranks, {}, {} rows and {:.0f} flops a byte", facts.ranks,
-                                 mscclc::info(config.a_dtype).name, config.m, intensity_of(config));
+  const auto shape = fmt::format("{} ranks, {}, {} rows and {:.0f} flops a byte{}", facts.ranks,
+                                 mscclc::info(config.a_dtype).name, config.m, intensity_of(config),
+                                 facts.mode == RunMode::captured ? ", in graphs" : "");
   choice.backend = kSerial;
   const MeasuredChoice* row = find_row(config, facts);
   if (row == nullptr) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
@@ -21,9 +22,13 @@ constexpr bool runs_beside(std::string_view backend) {
   return backend == kFlagged || backend == kCopyEngine;
 }
 
+/// How a run comes to the device: by itself, or in a CUDA graph, which costs the host nothing.
+enum class RunMode : uint8_t { eager, captured };
+
 /// A row of choices.def.
 struct MeasuredChoice {
   OverlapKind kind;
+  RunMode mode;
   uint32_t ranks;
   Dtype dtype;
   uint64_t least_rows, most_rows;
@@ -33,12 +38,19 @@ struct MeasuredChoice {
 };
 std::span<const MeasuredChoice> measured_choices();
 
+/// Do two choices make the same runs?
+inline bool serves_the_same(const OverlapChoice& one, const OverlapChoice& other) {
+  return std::tie(one.backend, one.chunks, one.budget) ==
+         std::tie(other.backend, other.chunks, other.budget);
+}
+
 /// Flops of a rank's GEMMs over bytes of its message.
 double intensity_of(const OverlapConfig& config);
 
 /// What `auto`, and 0 chunks or budget, may depend on.
 struct ChoiceFacts {
   uint32_t ranks = 1;
+  RunMode mode = RunMode::eager;
   uint32_t multiprocessors = 0;  ///< of the device; 0: any number of blocks run at once
   std::string nccl = {};         ///< OtherLibrary::missing
   std::string cublasmp = {};     ///< OtherGemmLibrary::missing

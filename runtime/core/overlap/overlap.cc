@@ -3,14 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <mutex>
 #include <tuple>
 
 #include "runtime/api/collectives.h"
 #include "runtime/core/overlap/agree.h"
-#include "runtime/core/overlap/backend.h"
 #include "runtime/core/overlap/call.h"
 #include "runtime/core/overlap/turns.h"
+#include "runtime/core/overlap/way.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/observe/leak.h"
 #include "runtime/support/observe/one_thread.h"
@@ -31,23 +33,29 @@ struct Overlap::State {
   ~State() {
     Diagnostics problems;
     if (owner_.device == nullptr || owner_.device->drain(problems)) return;
-    leak(std::tuple(std::move(workspace_), std::move(backend_), std::move(own_provider_)), rank_,
+    leak(std::tuple(std::move(workspace_), std::move(ways_), std::move(own_provider_)), rank_,
          "memory of a GEMM", problems);
   }
 
   bool make(Diagnostics& diagnostics);
   bool run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics);
-  const OverlapChoice& choice() const { return choice_; }
-  uint64_t workspace_bytes() const { return gemm_bytes_ + backend_->workspace_bytes(); }
+  const OverlapChoice& choice() const { return choices_.front(); }
+  const OverlapChoice* choice_in_graphs() const {
+    return ways_.size() > 1 ? &choices_.back() : nullptr;
+  }
+  uint64_t workspace_bytes() const;
   bool report_failure(Diagnostics& diagnostics);
   Device& device() const { return *owner_.device; }
 
  private:
   bool make_alone(Diagnostics& diagnostics);
   bool find_gemms(Diagnostics& diagnostics);
-  bool make_backend(Diagnostics& diagnostics);
-  bool put(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics);
-  bool add_bias(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics);
+  bool make_ways(Diagnostics& diagnostics);
+  bool connect(Diagnostics& diagnostics);
+  Way& way_on(StreamHandle stream) const;
+  bool put(Way& way, const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics);
+  bool add_bias(const void* from, const OverlapCall& call, StreamHandle stream,
+                Diagnostics& diagnostics);
   void note_failure(const Diagnostics& why);
   OneThread& one_thread() {
     return owner_.communicator != nullptr ? *owner_.communicator->one_thread() : own_thread_;
@@ -58,14 +66,12 @@ struct Overlap::State {
   const OverlapOptions options_;
   uint32_t rank_ = 0, ranks_ = 1;
   OneThread own_thread_;
-  OverlapChoice choice_;
+  std::array<OverlapChoice, 2> choices_;  ///< by RunMode
   GemmStreams* streams_ = nullptr;
   std::unique_ptr<GemmProvider> own_provider_;
   GemmProvider* provider_ = nullptr;
-  uint64_t gemm_bytes_ = 0;  ///< of the workspace, for GEMMs
-  std::unique_ptr<Products> products_;
-  std::unique_ptr<Job> job_;
-  std::unique_ptr<Backend> backend_;
+  uint64_t gemm_bytes_ = 0;                 ///< of the workspace, for GEMMs
+  std::vector<std::unique_ptr<Way>> ways_;  ///< of eager runs, of captured ones; or of all
   std::unique_ptr<Memory> workspace_;
   std::shared_ptr<StreamChain> chain_;
   std::mutex failing_;
@@ -104,22 +110,30 @@ bool Overlap::State::find_gemms(Diagnostics& diagnostics) {
   return true;
 }
 
-bool Overlap::State::make_backend(Diagnostics& diagnostics) {
-  const uint32_t all = owner_.device->multiprocessors();
-  const uint32_t left = choice_.budget == 0 || all <= choice_.budget ? 0 : all - choice_.budget;
-  products_ = std::make_unique<Products>(config_, *streams_, *provider_, left,
-                                         [this](const Diagnostics& why) { note_failure(why); });
-  job_ = std::make_unique<Job>(Job{config_, choice_, options_, owner_, *owner_.device, *streams_,
-                                   *products_, rank_, ranks_});
-  const bool by_plan = runs_beside(choice_.backend) && ranks_ > 1;
-  backend_ = ranks_ > 1 && choice_.backend == kCublasMp ? make_other_gemms(*job_)
-             : !by_plan                                 ? make_sequence(*job_)
-             : choice_.backend == kCopyEngine           ? make_copy_engine(*job_)
-                                                        : make_flagged(*job_);
-  if (!backend_->prepare(diagnostics) || !products_->prepare(backend_->tiles(), diagnostics)) {
-    return false;
+uint64_t Overlap::State::workspace_bytes() const {
+  uint64_t most = 0;
+  for (const auto& way : ways_) most = std::max(most, way->backend().workspace_bytes());
+  return gemm_bytes_ + most;
+}
+
+bool Overlap::State::make_ways(Diagnostics& diagnostics) {
+  const WayOf of{.config = config_,
+                 .options = options_,
+                 .owner = owner_,
+                 .streams = *streams_,
+                 .provider = *provider_,
+                 .rank = rank_,
+                 .ranks = ranks_,
+                 .failed = [this](const Diagnostics& why) { note_failure(why); }};
+  bool multiplies = false, by_plan = false;
+  for (const OverlapChoice& choice : choices_) {
+    if (&choice != &choices_.front() && serves_the_same(choice, choices_.front())) continue;
+    const Way& way = *ways_.emplace_back(std::make_unique<Way>(of, choice));
+    if (!ways_.back()->prepare(diagnostics)) return false;
+    multiplies |= !way.backend().tiles().empty();
+    by_plan |= way.by_plan();
   }
-  if (backend_->tiles().empty()) gemm_bytes_ = 0;
+  if (!multiplies) gemm_bytes_ = 0;
   chain_ = by_plan && owner_.turns != nullptr
                ? owner_.turns->take(*owner_.device, diagnostics)
                : owner_.device->chain_streams(Replays::ordered, diagnostics);
@@ -132,17 +146,25 @@ bool Overlap::State::make_backend(Diagnostics& diagnostics) {
 /// All that needs no other rank.
 bool Overlap::State::make_alone(Diagnostics& diagnostics) {
   if (!check_config(config_, ranks_, diagnostics)) return false;
-  auto chosen = choose(config_,
-                       {.ranks = ranks_,
-                        .multiprocessors = owner_.device->multiprocessors(),
-                        .nccl = options_.nccl.missing,
-                        .cublasmp = options_.cublasmp.missing,
-                        .given_gemm = options_.gemm != nullptr,
-                        .one_queue = owner_.device->multiprocessors() != 0 && has_one_queue()},
-                       diagnostics);
-  if (!chosen) return false;
-  choice_ = *std::move(chosen);
-  return find_gemms(diagnostics) && make_backend(diagnostics);
+  for (const RunMode mode : {RunMode::eager, RunMode::captured}) {
+    auto chosen = choose(config_,
+                         {.ranks = ranks_,
+                          .mode = mode,
+                          .multiprocessors = owner_.device->multiprocessors(),
+                          .nccl = options_.nccl.missing,
+                          .cublasmp = options_.cublasmp.missing,
+                          .given_gemm = options_.gemm != nullptr,
+                          .one_queue = owner_.device->multiprocessors() != 0 && has_one_queue()},
+                         diagnostics);
+    if (!chosen) return false;
+    choices_[static_cast<size_t>(mode)] = *std::move(chosen);
+  }
+  return find_gemms(diagnostics) && make_ways(diagnostics);
+}
+
+bool Overlap::State::connect(Diagnostics& diagnostics) {
+  return std::ranges::all_of(ways_,
+                             [&](const auto& way) { return way->backend().connect(diagnostics); });
 }
 
 bool Overlap::State::make(Diagnostics& diagnostics) {
@@ -157,15 +179,20 @@ bool Overlap::State::make(Diagnostics& diagnostics) {
     if (d.severity == Severity::error && why_not.empty()) why_not = d.message;
   }
   NamedValues values = values_of(config_);
-  values.emplace_back("backend that is taken", choice_.backend);
+  values.emplace_back("backend that is taken", choices_.front().backend);
+  values.emplace_back("backend that is taken in graphs", choices_.back().backend);
   return agree(owner_.communicator->bootstrap(), values, able ? "" : why_not, diagnostics) &&
-         backend_->connect(diagnostics);
+         connect(diagnostics);
+}
+
+Way& Overlap::State::way_on(StreamHandle stream) const {
+  const bool own_way = ways_.size() > 1 && owner_.device->is_capturing(stream);
+  return own_way ? *ways_.back() : *ways_.front();
 }
 
 /// In place, where the collective has left the sum; or from where the plan has.
-bool Overlap::State::add_bias(const OverlapCall& call, StreamHandle stream,
+bool Overlap::State::add_bias(const void* from, const OverlapCall& call, StreamHandle stream,
                               Diagnostics& diagnostics) {
-  const void* const from = backend_->sum_place();
   void* const out = call.out.front();
   if (config_.bias && job_->kind().sums) {
     const bool all = ranks_ == 1 || config_.kind == OverlapKind::gemm_allreduce;
@@ -181,15 +208,18 @@ bool Overlap::State::add_bias(const OverlapCall& call, StreamHandle stream,
          owner_.device->copy(out, from, message_bytes(config_), stream, diagnostics);
 }
 
-bool Overlap::State::put(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics) {
+bool Overlap::State::put(Way& way, const OverlapCall& call, StreamHandle stream,
+                         Diagnostics& diagnostics) {
   uint8_t* const workspace =
       workspace_ != nullptr ? workspace_->data() : static_cast<uint8_t*>(call.workspace);
   const RunPlace place{.call = call,
                        .stream = stream,
                        .gemm = {workspace, provider_->workspace_bytes()},
                        .rest = workspace + gemm_bytes_};
-  const bool done = chain_->follow(stream, diagnostics) && backend_->run(place, diagnostics) &&
-                    add_bias(call, stream, diagnostics) && chain_->put_last(stream, diagnostics);
+  Backend& backend = way.backend();
+  const bool done = chain_->follow(stream, diagnostics) && backend.run(place, diagnostics) &&
+                    add_bias(backend.sum_place(), call, stream, diagnostics) &&
+                    chain_->put_last(stream, diagnostics);
   // The others, or a plan that has begun, wait for this rank.
   if (!done && owner_.communicator != nullptr) owner_.communicator->abort(diagnostics);
   return done;
@@ -197,11 +227,12 @@ bool Overlap::State::put(const OverlapCall& call, StreamHandle stream, Diagnosti
 
 bool Overlap::State::run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics) {
   const OneThread::Visit visit(one_thread(), diagnostics);
-  return visit && report_failure(diagnostics) &&
-         check_run(config_, call,
-                   {config_.own_workspace ? 0 : workspace_bytes(), backend_->gives_gathered()},
+  if (!visit || !report_failure(diagnostics)) return false;
+  Way& way = way_on(stream);
+  return check_run(config_, call,
+                   {config_.own_workspace ? 0 : workspace_bytes(), way.backend().gives_gathered()},
                    diagnostics) &&
-         put(call, stream, diagnostics);
+         put(way, call, stream, diagnostics);
 }
 
 Overlap::Overlap(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -218,6 +249,7 @@ std::unique_ptr<Overlap> Overlap::create(OverlapOwner owner, const OverlapConfig
 }
 
 const OverlapChoice& Overlap::choice() const { return state_->choice(); }
+const OverlapChoice* Overlap::choice_in_graphs() const { return state_->choice_in_graphs(); }
 uint64_t Overlap::workspace_bytes() const { return state_->workspace_bytes(); }
 bool Overlap::check(Diagnostics& diagnostics) const { return state_->report_failure(diagnostics); }
 Device& Overlap::device() const { return state_->device(); }

@@ -610,12 +610,13 @@ MSCCLC_API mscclc_result_t mscclc_overlap_create(mscclc_comm_t *comm,
                                                  mscclc_overlap_t **overlap);
 /* Bytes of mscclc_overlap_call_t::workspace. Local. */
 MSCCLC_API mscclc_result_t mscclc_overlap_workspace(mscclc_overlap_t *overlap, size_t *bytes);
-/* Queues a run; does not wait. All ranks run the same objects in the same order. May be captured.
- * On the host device without a communicator: NULL stream, and it has ended on return. */
+/* Queues a run; does not wait. All ranks run the same objects in the same order, and capture the
+ * same. On the host device without a communicator: NULL stream, and it has ended on return. */
 MSCCLC_API mscclc_result_t mscclc_overlap_run(mscclc_overlap_t *overlap,
                                               const mscclc_overlap_call_t *call,
                                               mscclc_stream_t stream);
-/* A JSON object: "backend", "chunks", "budget", "why"; mscclc_free() frees *text. Local. */
+/* A JSON object: "backend", "chunks", "budget", "why", and "in_graphs", such an object, where
+ * captured runs are served by another; mscclc_free() frees *text. Local. */
 MSCCLC_API mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t *overlap, char **text);
 /* A JSON list of "name", "available", "why", in the same way; `device` is not opened. Any thread.
  */

@@ -160,10 +160,22 @@ mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t* overlap, char** text) {
     if (!use || text == nullptr) {
       return use.refuse("mscclc_overlap_explain", "'overlap' is none, or 'text' is NULL");
     }
-    const OverlapChoice& choice = overlap->overlap->choice();
+    const Overlap& of = *overlap->overlap;
     *text = json_text([&](JsonWriter& json) {
-      json.object("backend", choice.backend, "chunks", choice.chunks, "budget", choice.budget,
-                  "why", choice.why);
+      const auto members = [&](const OverlapChoice& choice) {
+        json.members("backend", choice.backend, "chunks", choice.chunks, "budget", choice.budget,
+                     "why", choice.why);
+      };
+      json.open('{');
+      members(of.choice());
+      if (const OverlapChoice* const captured = of.choice_in_graphs()) {
+        json.members("in_graphs", [&] {
+          json.open('{');
+          members(*captured);
+          json.close('}');
+        });
+      }
+      json.close('}');
     });
     return mscclc_result_t{MSCCLC_SUCCESS};
   });

@@ -232,8 +232,8 @@ def exchange(kind: str, group: str, rows: torch.Tensor) -> torch.Tensor:
 
 
 def explain(group: str, device: torch.device) -> List[Dict[str, Any]]:
-    """What each object of a group runs and why, the one that ran last at the end: its shape, and "backend", "chunks",
-    "budget", "why"."""
+    """What each object of a group runs and why, the one that ran last at the end: its shape, and what
+    Overlap.explain() says."""
     of = session(group, device)
     with of.lock:
         return [{**key[0]._asdict(), **one.object.explain()} for key, one in of.in_order()]
