@@ -293,7 +293,8 @@ std::optional<CompiledShape> CompiledShape::of(const Program& program, uint32_t 
   shape.code_of_.resize(program.ranks[rank].blocks);
   auto added = shape.add_blocks(programs);
   uint32_t most = device::threads_for(shape.format_);
-  if (shape.has_rows_) most = device::row_threads(program.ranks.size(), most);
+  if (shape.has_rows_)
+    most = device::row_threads(program.ranks.size(), program.contract.columns, most);
   const uint32_t warps = std::max(1u, (program.launch.threads + 31) / 32);
   shape.threads_ = std::min(most, 32 * warps);
   if (added) added = shape.check_rows(program);

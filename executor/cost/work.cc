@@ -46,7 +46,7 @@ uint64_t threads_of_blocks(const Program& program, const RankProgram& lowered) {
   const bool rows = std::ranges::any_of(
       lowered.ops, [](const DeviceOp& op) { return op.kind == device::StepKind::apply; });
   uint32_t most = few ? device::kFewThreads : device::kManyThreads;
-  if (rows) most = device::row_threads(program.ranks.size(), most);
+  if (rows) most = device::row_threads(program.ranks.size(), program.contract.columns, most);
   return std::min(program.launch.threads, most);
 }
 

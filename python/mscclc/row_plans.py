@@ -117,7 +117,7 @@ class RowPlans:
         # Allreduce and reducescatter: no output has more rows, whatever its type.
         bytes = buffer_of(input, device, writable=False).bytes
         rows = bytes // row
-        if bytes % row or not 1 <= rows <= self._max_rows:
+        if bytes % row or rows > self._max_rows:
             raise UsageError(
                 f"{bytes} bytes are {bytes / row:g} rows of {self._columns} {dtype}; loaded are plans for whole"
                 f" rows, {self._max_rows} at most"

@@ -84,9 +84,10 @@ class RowPlans(unittest.TestCase):
                 outside = dict(residual=residual, weight=floats(*[2] * columns), eps=0.0)
                 norm.run(given, out, externals=outside).wait()
                 assert set(residual) == {4.0} and set(out) == {2.0}, (rows, set(residual), set(out))
-            for rows in (0, most + 1):
-                refused("are %d rows of 64 f32; loaded are plans for whole rows, 65537 at most" % rows,
-                        norm.run, floats(*[1] * rows * columns))
+            outside = dict(residual=floats(), weight=floats(*[2] * columns), eps=0.0)
+            norm.run(floats(), floats(), externals=outside).wait()  # a batch of no rows
+            refused("are 65538 rows of 64 f32; loaded are plans for whole rows, 65537 at most",
+                    norm.run, floats(*[1] * (most + 1) * columns))
             refused("1.01562 rows of 64 f32", norm.run, floats(*[1] * 65))
             print("fine")
         """)

@@ -1,5 +1,8 @@
 """All-reduces that are not fused, or only nearly: what must stay, accidents of others, and mistakes."""
 
+import os
+from unittest import mock
+
 import torch
 import torch._dynamo
 import torch.distributed as dist
@@ -7,6 +10,8 @@ from checks import equal, refused
 from fusion_models import added, compiled_by, counts, in_order, inputs, plain_norm, rms_norm, same
 
 import mscclc.torch.fusion as fusion
+from mscclc.communicator import Communicator
+from mscclc.errors import LibraryError
 from mscclc.torch.fusion import RowFusion, function
 
 
@@ -147,6 +152,13 @@ def _not_contiguous(part, residual, weight):
     return added((part + 0).t()).t() + residual
 
 
+def _vector(part, residual, weight):
+    parts = torch.distributed._functional_collectives.reduce_scatter_tensor(
+        part.flatten(), "sum", 0, dist.group.WORLD.group_name
+    )
+    return parts / 2
+
+
 def _bytes(part, residual, weight):
     return added(part[:, :8].bfloat16()).clamp(-4, 4).to(torch.float8_e4m3fn).float()
 
@@ -174,6 +186,7 @@ def left_alone(ranks):
         (_indices, "gives what a row function cannot"),
         (_more_dimensions, "of shape [1, 4, 64] lies otherwise than the rows"),
         (_not_contiguous, "its input is not contiguous"),
+        (_vector, "a part of a vector is no row"),
         (_bytes, "rows of 8 e4m3, which are 8 bytes"),
     ):
         compiled, by = compiled_by(program, dynamic=False)
@@ -205,6 +218,51 @@ def one_rank(ranks):
     found = torch.ops.mscclc.fused_rows(torch.ones(2, 64), [], made.to_json(), group.group_name, 1 << 12)
     same(found, [torch.full((2, 64), 3.0)])
     assert fusion.calls()["alone"] == before + 1
+
+
+def functions_that_differ(ranks):
+    """A number that each rank has traced of its own: each computes its function."""
+    made = function.Function(64, "f32")
+    made.result(made.op("mul", 0, made.number(1 + ranks.rank)), "f32")
+    before = fusion.calls().get("alone", 0)
+    for _ in range(2):
+        found = torch.ops.mscclc.fused_rows(torch.ones(2, 64), [], made.to_json(), dist.group.WORLD.group_name, 1 << 12)
+        equal(found[0], torch.full((2, 64), float(ranks.size * (1 + ranks.rank))))
+    assert fusion.calls()["alone"] == before + 2
+
+
+def ranks_apart(ranks):
+    """Ranks that do not reach one another's memory: the group adds up, as without the pass."""
+
+    def load(comm, *_):
+        if comm.size == 1:
+            return loads(comm, *_)
+        raise LibraryError(9, f"error: rank {comm.rank} cannot reach the memory of rank {1 - comm.rank}: it is elsewhere")
+
+    loads = Communicator.load
+    fusion.close()
+    before = fusion.calls().get("alone", 0)
+    with mock.patch.object(Communicator, "load", load):
+        for number in (3, 4):
+            made = function.Function(64, "f32")
+            made.result(made.op("mul", 0, made.number(number)), "f32")
+            found = torch.ops.mscclc.fused_rows(
+                torch.ones(2, 64), [], made.to_json(), dist.group.WORLD.group_name, 1 << 12
+            )  # fmt: skip
+            equal(found[0], torch.full((2, 64), float(number * ranks.size)))
+    assert fusion.calls()["alone"] == before + 2
+    fusion.close()
+
+
+def another_order(ranks):
+    """The variable is read by each compilation."""
+    for order in ("ranks", "exact", "ranks"):
+        with mock.patch.dict(os.environ, {"MSCCLC_ORDER": order}):
+            compiled, by = compiled_by(plain_norm, dynamic=False)
+            given = inputs(3, 64, torch.float32, ranks)
+            compiled(*given)
+        kept = order == "ranks" or ranks.size == 2  # of two ranks all sums are the same
+        counts(by, 1 if kept else 0, 0 if kept else 1)
 
 
 def later_group(ranks):
@@ -246,6 +304,6 @@ def mistakes(ranks):
 
 
 CHECKS = [
-    columns_that_vary, odd_columns, too_many_rows, pieces, used_early, written_later, left_alone, no_shapes, one_rank, later_group,
-    checked_by_torch, mistakes,
+    columns_that_vary, odd_columns, too_many_rows, pieces, used_early, written_later, left_alone, no_shapes, one_rank,
+    functions_that_differ, ranks_apart, another_order, later_group, checked_by_torch, mistakes,
 ]  # fmt: skip

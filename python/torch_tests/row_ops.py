@@ -133,6 +133,9 @@ def by_shape(ranks):
             else:
                 equal(found[1], stream, "residual")
                 torch.testing.assert_close(found[0], wanted, rtol=1e-5, atol=1e-6)
+        names, given = (names, [0.0, 0.25]) if typed else (names, [0.0])
+        nothing = torch.ops.mscclc.run_rows(x[:0], "by_shape", names, [weight], [residual[:0]], given)
+        assert [list(one.shape) for one in nothing] == [[0, COLUMNS], [0, COLUMNS]], "a batch of no rows"
         plans.unload("by_shape")
 
 

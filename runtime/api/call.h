@@ -2,10 +2,12 @@
 // a plan, and for the binder that fits the plan to it.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <tuple>
 
 #include "ir/contract/collectives.h"
 #include "ir/contract/order.h"
@@ -27,7 +29,12 @@ struct CallExternal {
   /// value a row 1 column; of `groups` their number.
   uint64_t rows = 1, columns = 1;
   float value = 0;  ///< rounded to `type`
-  bool operator==(const CallExternal&) const = default;
+  /// To the bit: functions tell -0 from 0.
+  bool operator==(const CallExternal& other) const {
+    return std::tie(name, type, data, rows, columns) ==
+               std::tie(other.name, other.type, other.data, other.rows, other.columns) &&
+           std::bit_cast<uint32_t>(value) == std::bit_cast<uint32_t>(other.value);
+  }
 };
 
 /// What stands for an array of flags of the plan in a call (docs/design/overlap.md). All calls of

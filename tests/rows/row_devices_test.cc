@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "ir/support/sanitized.h"
 #include "runtime/api/kernel_maker.h"
@@ -110,6 +111,14 @@ std::string refused(const CollectiveCall& call) {
   });
   CHECK(ran == "");
   return said;
+}
+
+TEST_CASE("a call is bound anew for a scalar of other bits, and only then") {
+  const auto with = [](float value) { return CallExternal{.name = "eps", .value = value}; };
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  CHECK(with(0.5f) == with(0.5f));
+  CHECK(with(kNan) == with(kNan));
+  CHECK(with(0.0f) != with(-0.0f));
 }
 
 TEST_CASE("calls of the host device that do not go with rows are refused") {

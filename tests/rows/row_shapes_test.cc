@@ -38,13 +38,21 @@ TEST_CASE("rows that a block's threads can hold have kernels") {
 }
 
 TEST_CASE("blocks that share rows have more threads than others with packets, of few ranks") {
-  for (const auto& [ranks, threads] : {std::pair{2, 1024u}, {4, 1024u}, {5, 512u}}) {
+  const auto threads = [](int ranks, const char* columns) {
     Diagnostics diagnostics;
-    const auto program = row_plan("allreduce_norm", {{"N", "8192"}, {"R", std::to_string(ranks)}});
+    const auto program =
+        library_row_plan("allreduce_norm_2shot", {{"N", columns}, {"R", std::to_string(ranks)}});
     const auto shape = CompiledShape::of(program, 0, diagnostics);
     REQUIRE(shape);
-    CHECK(shape->threads() == threads);
-  }
+    return shape->threads();
+  };
+  CHECK(threads(2, "8192") == 1024);
+  CHECK(threads(4, "8192") == 1024);
+  CHECK(threads(5, "8192") == 512);
+  CHECK(threads(5, "32768") == 512);
+  // More columns than 512 threads can hold.
+  CHECK(threads(5, "32784") == 1024);
+  CHECK(threads(8, "65536") == 1024);
 }
 
 TEST_CASE("plans of other functions or columns have other kernels") {

@@ -22,17 +22,22 @@ constexpr int kNice = 10;
 
 BackgroundThread& background_thread() { return kept_over_forks<BackgroundThread>(); }
 
-std::optional<Error> BackgroundThread::why_not() const {
+bool BackgroundThread::is_own() const {
   int64_t none = -1;
   const int64_t own = forks();
-  if (owner_.compare_exchange_strong(none, own) || none == own) return std::nullopt;
-  return Error{"this process is a child of one that had begun to compile kernels"};
+  return owner_.compare_exchange_strong(none, own) || none == own;
+}
+
+std::optional<Error> BackgroundThread::why_not() const {
+  if (!is_own()) return Error{"this process is a child of one that had begun to compile kernels"};
+  if (ending_) return Error{"the process ends"};
+  return std::nullopt;
 }
 
 Result<void> BackgroundThread::add(std::function<void()> job) {
   if (auto why = why_not()) return *std::move(why);
   const std::lock_guard lock(mutex_);
-  if (ending_) return Error{"the process ends"};
+  if (ending_) return Error{"the process ends"};  // since it was asked
   if (jobs_.size() >= kMaxJobs) return Error{"too many kernels wait to be compiled"};
   if (!started_ && !start()) return Error{"the system gives no thread that compiles them"};
   jobs_.push_back(std::move(job));
@@ -76,7 +81,7 @@ void BackgroundThread::run() {
 }
 
 void BackgroundThread::stop() {
-  if (why_not()) return;  // a child, which has no such thread
+  if (!is_own()) return;  // a child, which has no such thread
   std::unique_lock lock(mutex_);
   ending_ = true;
   jobs_.clear();

@@ -26,10 +26,12 @@ class BackgroundThread {
   /// the process ends. REQUIRES: libraries that jobs use are loaded, or are so by the first job:
   /// they go after the thread then.
   Result<void> add(std::function<void()> job);
-  /// Why nothing may be compiled in this process, on any thread.
+  /// Why nothing may be compiled in this process any more, on any thread.
   std::optional<Error> why_not() const;
 
  private:
+  /// Of the process that has asked first?
+  bool is_own() const;
   bool start();
   static void stop_at_exit();
   void run();
@@ -40,7 +42,8 @@ class BackgroundThread {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
-  bool started_ = false, busy_ = false, ending_ = false;
+  bool started_ = false, busy_ = false;
+  std::atomic<bool> ending_{false};  ///< written with the mutex
 };
 
 /// The process's.

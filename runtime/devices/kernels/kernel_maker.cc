@@ -139,7 +139,7 @@ void CachingKernelMaker::make(const std::string& key, const std::string& source,
     std::optional<Result<KernelImage>> found;
     const KernelCache::KeyTurn turn = cache_.take_turn(key, kOtherCompilation, [&] {
       found = find(key);
-      return found.has_value();
+      return found.has_value() || background_thread().why_not().has_value();
     });
     if (!found) found = find(key);  // another process has made them
     return found ? std::move(found) : compile(key, source, architecture, kept);

@@ -1,15 +1,21 @@
 // A process ends while kernels are compiled, or forks: each case is a process of its own.
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
+#include <string_view>
 #include <thread>
 
+#include "executor/testing/test_plans.h"
 #include "runtime/devices/kernels/background_thread.h"
+#include "runtime/devices/kernels/kernel_maker.h"
 #include "tests/helpers/runtime/longer_times.h"
 
 namespace mscclc {
@@ -72,6 +78,87 @@ TEST_CASE("a process that ends lets the compilation end that is under way, and d
     return shared_page->begun == 1;
   };
   CHECK(testing::right_in_longer_times(is_right));
+}
+
+/// Waits for the end of the test.
+class StoppedCompiler final : public CubinCompiler {
+ public:
+  Result<std::string> compile(const std::string&, const std::string&) const override {
+    ++shared_page->begun;
+    while (shared_page->ended == 0) std::this_thread::yield();
+    return Error{"it was stopped"};
+  }
+  const std::string& version() const override { return text_; }
+  const std::string& file() const override { return text_; }
+
+ private:
+  const std::string text_ = "a compiler";
+};
+
+/// What is opened in a folder from now on.
+class Openings {
+ public:
+  explicit Openings(const std::filesystem::path& folder) : events_(inotify_init1(IN_CLOEXEC)) {
+    REQUIRE(inotify_add_watch(events_, folder.c_str(), IN_OPEN) >= 0);
+  }
+  ~Openings() { ::close(events_); }
+  Openings(const Openings&) = delete;
+  Openings& operator=(const Openings&) = delete;
+  /// Waits for a file whose name ends so.
+  void await(std::string_view suffix) const {
+    alignas(inotify_event) std::array<char, 4096> buffer;
+    for (;;) {
+      const ssize_t got = ::read(events_, buffer.data(), buffer.size());
+      REQUIRE(got > 0);
+      for (ssize_t at = 0; at < got;) {
+        const auto* const event = reinterpret_cast<const inotify_event*>(buffer.data() + at);
+        if (event->len != 0 && std::string_view(event->name).ends_with(suffix)) return;
+        at += static_cast<ssize_t>(sizeof *event + event->len);
+      }
+    }
+  }
+
+ private:
+  const int events_;
+};
+
+TEST_CASE("a process that ends does not wait for what another one compiles, nor begins it") {
+  static std::shared_ptr<const OrderedKernels> ordered;
+  static std::unique_ptr<CachingKernelMaker> maker;
+  const char* const base = std::getenv("TEST_TMPDIR");
+  const auto folder = std::filesystem::path(base == nullptr ? "/tmp" : base) / "two_compile";
+  const auto order = [&] {
+    maker = std::make_unique<CachingKernelMaker>(
+        []() -> Result<std::unique_ptr<CubinCompiler>> {
+          return std::make_unique<StoppedCompiler>();
+        },
+        KernelCache({folder}));
+    ordered = maker->order(
+        {std::make_shared<const Program>(testing::one_shot(2, 2, PacketFormat::LL16).program),
+         std::string(64, 'd'), "sm_90", false});
+  };
+  shared_page = make_shared_page();
+  const pid_t other = fork();
+  REQUIRE(other >= 0);
+  if (other == 0) {
+    order();
+    while (shared_page->ended == 0) std::this_thread::yield();
+    std::_Exit(0);
+  }
+  while (shared_page->begun == 0) std::this_thread::yield();
+  CHECK(status_of([&] {
+          // After all that is registered later.
+          (void)std::atexit([] { std::_Exit(ordered->result() == nullptr ? 1 : 7); });
+          const Openings openings(folder);
+          order();
+          openings.await(".turn");
+          std::exit(0);
+        }) == 7);
+  CHECK(shared_page->begun == 1);
+  shared_page->ended = 1;
+  int status = -1;
+  CHECK(waitpid(other, &status, 0) == other);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("what the first compilation loads stays until the last one has ended") {

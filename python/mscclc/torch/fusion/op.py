@@ -4,7 +4,7 @@
 
 Its arguments say all, so compiled code that is kept runs in a later process. The first call of a function in a
 process is collective: plans are compiled at rank 0 and loaded at all. What they do not serve is added up by the group,
-and the function is computed by a plan of one rank: the same bits of each row.
+in its order, and the function is computed by a plan of one rank, with the bits that it has in the others.
 """
 
 import collections
@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 from ... import compile
 from ...communicator import Communicator, LoadedPlan
-from ...errors import UsageError
+from ...errors import LibraryError, UsageError
 from .. import orders, plans
 from . import programs
 from .function import TYPES, Function, read
@@ -24,12 +24,16 @@ from .groups import group_of
 
 _log = logging.getLogger("mscclc.fusion")
 
+# What the library says where a link does not carry a plan (no-peer-access, no-nvlink).
+_UNREACHED = ("cannot reach the memory of rank", "need NVLink")
+
 
 class _Loaded(NamedTuple):
     """A function's plans, and what calls they serve."""
 
     comm: Communicator
     plans: List[Tuple[programs.Range, LoadedPlan]]
+    why_none: str = "the group has one rank"  # compiled code may have been kept from a run with more ranks
 
 
 class _Key(NamedTuple):
@@ -44,6 +48,7 @@ class _Key(NamedTuple):
 
 _ALONE = ""  # the group of one rank, which no process group has
 _communicators: Dict[Tuple[str, torch.device], Tuple[Any, Communicator]] = {}
+_apart_groups: Dict[Tuple[str, torch.device], str] = {}  # whose ranks do not reach one another's memory, and why
 _loaded: Dict["_Key", _Loaded] = {}
 _calls: Counter[str] = collections.Counter()
 
@@ -58,6 +63,7 @@ def calls() -> Dict[str, int]:
 def close() -> None:
     """Frees all plans, on all ranks; graphs that hold calls must not be launched any more. The next call loads anew."""
     _loaded.clear()
+    _apart_groups.clear()
     while _communicators:
         _communicators.popitem()[1][1].close()
 
@@ -78,8 +84,8 @@ def _fused_rows(
     if unserved:  # calls may have another contract than when the graph was compiled
         return _apart(made, input, given, results, key, parts, unserved)
     loaded = _plans_of(made, key, ranks)
-    if not loaded.plans:  # compiled code may have been kept from a run with more ranks
-        return _apart(made, input, given, results, key, parts, "the group has one rank")
+    if not loaded.plans:
+        return _apart(made, input, given, results, key, parts, loaded.why_none)
     if parts not in (1, loaded.comm.size):
         raise UsageError(f"the sum is of {parts} parts, and the group has {loaded.comm.size} ranks")
     rows = input.numel() // made.columns
@@ -150,24 +156,62 @@ def _plans_of(function, key, ranks):
 def _forget(group, device):
     for key in [one for one in _loaded if (one.group, one.device) == (group, device)]:
         del _loaded[key]
+    _apart_groups.pop((group, device), None)
     _communicators.pop((group, device))[1].close()
 
 
 def _load(function, key, ranks):
     """Collective over the group, if there is one."""
-    row, group, device = function.row_bytes, key.group, key.device
+    place = key.group, key.device
+    if place not in _communicators:
+        comm = plans.alone(key.device) if ranks is None else plans.communicator(ranks, key.device)
+        _communicators[place] = ranks, comm
+    comm = _communicators[place][1]
     if ranks is None:
         one = programs.alone(function)
-        made = [(one, compile(programs.program(one, function)).to_json())]
-    else:
-        made = _agreed(function, ranks, key.max_bytes // row, key.scattered)
-    if (group, device) not in _communicators:
-        _communicators[group, device] = ranks, plans.alone(device) if ranks is None else plans.communicator(ranks, device)
-    comm = _communicators[group, device][1]
-    return _Loaded(comm, [(one, comm.load(text, one.most_rows * row, function.type)) for one, text in made])
+        return _Loaded(comm, _loaded_by(comm, [(one, compile(programs.program(one, function)).to_json())], function))
+    if place in _apart_groups:
+        return _Loaded(comm, [], _apart_groups[place])
+    if _differs(function, key, ranks):
+        return _Loaded(comm, [], "its function is not the same on all ranks")
+    made = _compiled(function, ranks, key.max_bytes // function.row_bytes, key.scattered)
+    return _loaded_by_all(comm, made, function, place, ranks)
 
 
-def _agreed(function: Function, ranks: Any, max_rows: int, scattered: bool) -> List[Tuple[programs.Range, str]]:
+def _loaded_by(comm, made, function):
+    return [(one, comm.load(text, one.most_rows * function.row_bytes, function.type)) for one, text in made]
+
+
+def _loaded_by_all(comm, made, function, place, ranks):
+    """Plans are for ranks that reach one another's memory; others are known after the first try."""
+    failed: Any = None
+    try:
+        loaded = _loaded_by(comm, made, function)
+    except LibraryError as error:
+        failed = error
+    said = _of_all(failed and failed.text, ranks)
+    unreached = [f"rank {rank}: {text}" for rank, text in enumerate(said) if text and any(one in text for one in _UNREACHED)]
+    if unreached:
+        _apart_groups[place] = unreached[0]
+        return _Loaded(comm, [], unreached[0])
+    if failed:
+        raise failed
+    return _Loaded(comm, loaded)
+
+
+def _differs(function, key, ranks):
+    """Whether ranks ask for different plans: each may have traced a number of its own."""
+    own = (function.to_json(), key.max_bytes, key.scattered)
+    return any(one != own for one in _of_all(own, ranks))
+
+
+def _of_all(own, ranks):
+    found: List[Any] = [None] * dist.get_world_size(ranks)
+    dist.all_gather_object(found, own, group=ranks)
+    return found
+
+
+def _compiled(function: Function, ranks: Any, max_rows: int, scattered: bool) -> List[Tuple[programs.Range, str]]:
     """The plans, from rank 0. What fails there fails at all."""
     size = dist.get_world_size(ranks)
     found: List[Any] = [None]

@@ -131,16 +131,19 @@ def alone(function: Function) -> Range:
     return Range(_ANY_ROWS, "alone", {"R": "1", "N": str(function.columns), "B": "128", "T": str(threads)})
 
 
-@functools.lru_cache(maxsize=None)
 def why_not(ranks: int, columns: int, type: str, order: Optional[str]) -> Optional[str]:
-    """Why no program serves sums that keep to `order` (None: as MSCCLC_ORDER says); None: programs do."""
+    """Why no program serves sums that keep to `order` (None: as MSCCLC_ORDER says now); None: programs do."""
+    return _why_not(ranks, columns, type, order, os.environ.get("MSCCLC_ORDER"))
+
+
+@functools.lru_cache(maxsize=None)
+def _why_not(ranks, columns, type, order, variable):
     if ranks == 1:
         return None
     try:
         choose_rows(_LIKE, ranks=ranks, columns=columns, rows=1, dtype=type, order=order)
     except LibraryError:
-        wanted = order or os.environ.get("MSCCLC_ORDER")
-        return f"its sum is to keep '{wanted}', and plans with row functions keep '{_ORDER}'"
+        return f"its sum is to keep '{order or variable}', and plans with row functions keep '{_ORDER}'"
     return None
 
 

@@ -95,6 +95,8 @@ def _columns(sum, max_bytes):
     tensor = tensor_of(sum.result)
     if tensor.dtype not in _ROW_TYPES:
         raise Unsupported(f"row functions are of f32, f16 and bf16, not of {tensor.dtype}")
+    if sum.parts > 1 and tensor.dim() < 2:
+        raise Unsupported("a part of a vector is no row")
     columns = tensor.shape[-1] if tensor.dim() else 0
     if not isinstance(columns, int):
         raise Unsupported("its columns are not fixed: mark only rows as dynamic, or leave that to torch")

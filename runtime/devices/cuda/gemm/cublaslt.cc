@@ -145,6 +145,9 @@ class CublasLt final : public GemmProvider {
            set(p, lt::kTransposeA, turned, g, diagnostics) &&
            set(p, lt::kTransposeB, int32_t{lt::kAsItLies}, g, diagnostics) &&
            set(p, lt::kEpilogue, uint32_t{g.has_bias ? lt::kBias : lt::kPlain}, g, diagnostics) &&
+           // Unasked, it takes the bias of an f32 product of 8-bit floats for bf16.
+           (!g.has_bias ||
+            set(p, lt::kBiasType, static_cast<int32_t>(type_of(g.d_dtype)), g, diagnostics)) &&
            (g.multiprocessors == 0 ||
             set(p, lt::kMultiprocessors, static_cast<int32_t>(g.multiprocessors), g, diagnostics));
   }
@@ -182,7 +185,8 @@ class CublasLt final : public GemmProvider {
         "bad-call", {},
         fmt::format("cuBLASLt has no GEMM of {} (status {}){}", text_of(g), status,
                     narrow ? "; of types of 8 bits B must lie as [n, k] (b_transposed), k and n "
-                             "must be multiples of 16, and not both be e5m2"
+                             "must be multiples of 16, not both types be e5m2, and what has a "
+                             "bias be f16 or bf16"
                            : ""));
     return false;
   }

@@ -41,7 +41,8 @@ enum DescAttribute : int {
   kBiasPointer = 8,
   kMultiprocessors = 15,
   kScaleA = 17,
-  kScaleB = 18
+  kScaleB = 18,
+  kBiasType = 26
 };
 /// cublasLtMatmulPreferenceAttributes_t.
 enum PreferenceAttribute : int {
