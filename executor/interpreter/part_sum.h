@@ -3,6 +3,7 @@
 // In f32, in the order of the parts, rounded once: the bits of a plan under `order: ranks`.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "executor/interpreter/numbers.h"
@@ -10,7 +11,7 @@
 namespace mscclc::device {
 
 /// to [count] = the sum of parts [count], which follow one another; plus bias [columns], if there
-/// is one, for each row of `columns`, rounded once more.
+/// is one, for each row of `columns`, rounded once more; of that, if asked for, gelu().
 struct PartSum {
   Dtype dtype;  ///< f32, f16 or bf16
   void* to;     ///< may be `from`, of one part
@@ -18,7 +19,16 @@ struct PartSum {
   uint32_t parts;
   const void* bias;  ///< nullptr: none
   uint64_t count, columns;
+  bool gelu;     ///< to gets the activation
+  void* before;  ///< gets what the activation is of; nullptr: nothing does
 };
+
+/// The approximation by tanh, which GEMM libraries have: Hendrycks and Gimpel, "Gaussian Error
+/// Linear Units", 2016.
+MSCCLC_HD inline float gelu(float x) {
+  constexpr float kSlope = 0.7978845608f, kCubic = 0.044715f;  // sqrt(2 / pi)
+  return 0.5f * x * (1.0f + tanhf(kSlope * (x + kCubic * x * x * x)));
+}
 
 /// Elements of 16 bytes.
 template <Dtype T>
@@ -54,8 +64,15 @@ MSCCLC_HD void add_parts_at(const PartSum& sum, uint64_t at) {
       total[e] = E::read(E::write(total[e])) + E::read(next.bits[e]);
     }
   }
+  const auto store = [&](void* to) {
+    *reinterpret_cast<Piece*>(static_cast<Bits*>(to) + at) = next;
+  };
   for (uint32_t e = 0; e < kPiece; ++e) next.bits[e] = E::write(total[e]);
-  *reinterpret_cast<Piece*>(static_cast<Bits*>(sum.to) + at) = next;
+  if (sum.before != nullptr) store(sum.before);
+  if (sum.gelu) {
+    for (uint32_t e = 0; e < kPiece; ++e) next.bits[e] = E::write(gelu(E::read(next.bits[e])));
+  }
+  store(sum.to);
 }
 
 }  // namespace mscclc::device

@@ -2,6 +2,8 @@
 #include "executor/interpreter/part_sum.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -36,6 +38,19 @@ std::vector<typename Element<T>::Bits> add_in_pieces(PartSum sum) {
   return {first, first + sum.count};
 }
 
+/// Of the rounded sum, which `before` gets.
+template <Dtype T>
+void check_gelu(PartSum sum, const std::vector<typename Element<T>::Bits>& sums) {
+  using E = Element<T>;
+  std::vector<typename E::Bits> before(sums.size()), expected;
+  for (const auto bits : sums) expected.push_back(E::write(gelu(E::read(bits))));
+  sum.gelu = true;
+  CHECK(add_in_pieces<T, 1>(sum) == expected);
+  sum.before = before.data();
+  CHECK(add_in_pieces<T, 1>(sum) == expected);
+  CHECK(before == sums);
+}
+
 template <Dtype T>
 void check_sum(const Sizes& s) {
   using E = Element<T>;
@@ -54,8 +69,11 @@ void check_sum(const Sizes& s) {
                     .parts = s.parts,
                     .bias = s.bias ? bias.data() : nullptr,
                     .count = count,
-                    .columns = s.columns};
+                    .columns = s.columns,
+                    .gelu = false,
+                    .before = nullptr};
   CHECK(add_in_pieces<T, 1>(sum) == expected);
+  check_gelu<T>(sum, expected);
   const bool whole = count % kPieceOf<T> == 0 && (!s.bias || s.columns % kPieceOf<T> == 0);
   CHECK(has_whole_pieces<T>(sum) == whole);
   if (whole) CHECK(add_in_pieces<T, kPieceOf<T>>(sum) == expected);
@@ -72,6 +90,17 @@ TEST_CASE("parts are added in their order and rounded once, a bias once more") {
       }
     }
   }
+}
+
+TEST_CASE("gelu is near x times the normal distribution's integral, and x or 0 far out") {
+  for (float x = -8; x <= 8; x += 0.03125f) {
+    const double exact = 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    CHECK(gelu(x) == Approx(exact).margin(1e-3));
+  }
+  CHECK(gelu(0.0f) == 0.0f);
+  CHECK(gelu(1e30f) == 1e30f);
+  CHECK(gelu(-1e30f) == 0.0f);
+  CHECK(std::isnan(gelu(std::numeric_limits<float>::quiet_NaN())));
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ class Config(Structure):
         ("gemm_user", c_void_p),
         ("gemm_workspace_bytes", c_size_t),
         ("caller_workspace", c_int32),
-        ("reserved", c_int32),
+        ("activation", c_int32),
     ]
 
 
@@ -86,6 +86,7 @@ class OverlapCall(Structure):
         ("gathered", c_void_p),
         ("workspace", c_void_p),
         ("workspace_bytes", c_size_t),
+        ("pre_activation", POINTER(c_void_p)),
     ]
 
 

@@ -56,8 +56,12 @@ struct FlagWait {
   uint32_t raises;
 };
 
+/// What is computed of each element of a product, when it is complete.
+enum class Activation : uint8_t { none, gelu };
+
 /// to [rows, columns] = the sum of parts [rows, columns], which follow one another: added in f32 in
-/// their order, and rounded once; plus bias [columns], if there is one, rounded once more.
+/// their order, and rounded once; plus bias [columns], if there is one, rounded once more; of that
+/// the activation.
 struct PartSum {
   void* to;  ///< may be `from`, of one part
   const void* from;
@@ -65,6 +69,8 @@ struct PartSum {
   const void* bias = nullptr;
   uint64_t rows, columns;
   Dtype dtype;  ///< f32, f16 or bf16
+  Activation activation = Activation::none;
+  void* before = nullptr;  ///< gets what the activation is of; nullptr: nothing does
 };
 
 /// Work on streams of a device, between products and plans: each is put on a stream, and does not

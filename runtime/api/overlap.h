@@ -61,7 +61,8 @@ struct OverlapConfig {
   Dtype a_dtype = Dtype::bf16, b_dtype = Dtype::bf16, out_dtype = Dtype::bf16;
   std::optional<SumOrder> order = {};  ///< of sums over ranks; nullopt: by MSCCLC_ORDER
   bool bias = false;                   ///< runs give one for each B: added once, after the sum
-  std::string backend = "auto";        ///< overlap_backends() lists them
+  Activation activation = Activation::none;  ///< of what is complete, bias and all
+  std::string backend = "auto";              ///< overlap_backends() lists them
   /// Of each rank's rows. The same number gives the same GEMMs with every backend, and so the same
   /// bits. 0: as the table says.
   uint32_t chunks = 0;
@@ -75,6 +76,7 @@ struct OverlapCall {
   std::vector<const void*> b = {};
   std::vector<void*> out = {};
   std::vector<const void*> bias = {};
+  std::vector<void*> pre_activation = {};  ///< get what the activation is of, as out; empty: none
   const float* a_scale = nullptr;          ///< of types of 8 bits; nullptr: 1
   std::vector<const float*> b_scale = {};  ///< empty: 1
   void* gathered = nullptr;                ///< gets what was gathered or exchanged, [m, k]

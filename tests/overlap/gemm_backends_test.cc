@@ -96,6 +96,27 @@ TEST_CASE("types, scales and layouts") {
         }) == "");
 }
 
+TEST_CASE("an activation is of what is complete, which runs may ask for, too") {
+  for (const uint32_t ranks : {1u, 2u, 3u}) {
+    CHECK(run_threads(ranks, [&](Communicator& communicator) -> std::string {
+            GemmRank rank(communicator);
+            std::string said;
+            for (const OverlapKind kind : kKindsOfGemm) {
+              for (const char* backend : kBackends) {
+                for (const bool more : {false, true}) {
+                  GemmRuns runs{.config = shape_for(backend, kind, ranks)};
+                  runs.config.activation = Activation::gelu;
+                  runs.config.chunks = 2;
+                  runs.config.bias = runs.gives_before = more;
+                  said += rank.run(runs);
+                }
+              }
+            }
+            return said;
+          }) == "");
+  }
+}
+
 TEST_CASE("fewer rows than chunks, one row, and instances of the plan") {
   CHECK(run_threads(3, [&](Communicator& communicator) -> std::string {
           GemmRank rank(communicator);

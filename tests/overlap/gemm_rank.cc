@@ -77,6 +77,7 @@ std::string GemmRank::run_once(Overlap& object, const GemmRuns& runs, uint32_t r
     call.b.push_back(placed.add(given.b[w]));
     call.out.push_back(placed.add(nullptr, sizes.back()));
     if (config.bias) call.bias.push_back(placed.add(given.bias[w]));
+    if (runs.gives_before) call.pre_activation.push_back(placed.add(nullptr, sizes.back()));
     if (scaled) call.b_scale.push_back(placed.add(given.b_scale[w]));
   }
   const MatrixBytes gathered = world.gathered(rank, run);
@@ -97,6 +98,14 @@ std::string GemmRank::run_once(Overlap& object, const GemmRuns& runs, uint32_t r
     const bool exact = runs.values == MatrixValues::small;
     if (exact && out != world.expected(rank, run, w)) {
       return fmt::format("run {} gives a wrong out[{}]", run, w);
+    }
+    if (runs.gives_before) {
+      MatrixBytes before(sizes[w]);
+      (void)communicator_.device().read(before.data(), call.pre_activation[w], sizes[w],
+                                        diagnostics);
+      if (exact && before != world.before_activation(rank, run, w)) {
+        return fmt::format("run {} gives a wrong pre_activation[{}]", run, w);
+      }
     }
     if (outputs != nullptr) outputs->push_back(std::move(out));
   }

@@ -19,6 +19,7 @@ struct GemmRuns {
   MatrixValues values = MatrixValues::small;
   uint32_t runs = 2;
   bool gives_gathered = false;
+  bool gives_before = false;  ///< what the activation is of
 };
 
 class GemmRank {

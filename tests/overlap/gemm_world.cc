@@ -4,6 +4,7 @@
 
 #include "executor/cpu/dice.h"
 #include "executor/interpreter/numbers.h"
+#include "executor/interpreter/part_sum.h"
 
 namespace mscclc::testing {
 namespace {
@@ -127,6 +128,14 @@ std::vector<float> GemmWorld::product(uint32_t rank, uint32_t run, size_t weight
 }
 
 MatrixBytes GemmWorld::expected(uint32_t rank, uint32_t run, size_t weight) const {
+  MatrixBytes sums = before_activation(rank, run, weight);
+  if (config_.activation == Activation::none) return sums;
+  std::vector<float> values = read_matrix(config_.out_dtype, sums);
+  for (float& value : values) value = device::gelu(value);
+  return write_matrix(config_.out_dtype, values);
+}
+
+MatrixBytes GemmWorld::before_activation(uint32_t rank, uint32_t run, size_t weight) const {
   std::vector<float> d = product(rank, run, weight);
   for (uint32_t p = 0; p < ranks_ && is_sum(config_.kind); ++p) {
     if (p == rank) continue;

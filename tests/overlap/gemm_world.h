@@ -36,6 +36,8 @@ class GemmWorld {
   MatrixBytes gathered(uint32_t rank, uint32_t run) const;
   /// out[weight] of a rank. REQUIRES: MatrixValues::small.
   MatrixBytes expected(uint32_t rank, uint32_t run, size_t weight) const;
+  /// What the activation is of, in the same way.
+  MatrixBytes before_activation(uint32_t rank, uint32_t run, size_t weight) const;
   uint64_t a_rows() const;
   uint64_t out_rows() const;
 

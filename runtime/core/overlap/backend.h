@@ -48,9 +48,9 @@ class Backend {
   [[nodiscard]] virtual bool prepare(Diagnostics& diagnostics) = 0;
   /// The rest; collective. False: reported.
   [[nodiscard]] virtual bool connect(Diagnostics& diagnostics) = 0;
-  /// Puts a run on its stream, up to the bias of a sum. False: reported.
+  /// Puts a run on its stream, up to the bias and the activation of a sum. False: reported.
   [[nodiscard]] virtual bool run(const RunPlace& place, Diagnostics& diagnostics) = 0;
-  /// Where out[0] is before the bias of a sum is added; nullptr: it is there.
+  /// Where out[0] is before the bias of a sum is added, and its activation; nullptr: it is there.
   virtual const void* sum_place() const { return nullptr; }
   /// What it multiplies by Job::products.
   virtual const std::vector<Tile>& tiles() const = 0;

@@ -49,17 +49,22 @@ class RunCheck {
     const size_t weights = config_.n.size();
     return count("b", weights, call.b.size()) && count("out", weights, call.out.size()) &&
            count("bias", config_.bias ? weights : 0, call.bias.size()) &&
+           (call.pre_activation.empty() ||
+            count("pre_activation", activates() ? weights : 0, call.pre_activation.size())) &&
            (call.b_scale.empty() || count("b_scale", weights, call.b_scale.size()));
   }
   bool pointers(const OverlapCall& call) {
     for (size_t w = 0; w < config_.n.size(); ++w) {
       if (!pointer({"b", w}, call.b[w]) || !pointer({"out", w}, call.out[w]) ||
-          (config_.bias && !pointer({"bias", w}, call.bias[w]))) {
+          (config_.bias && !pointer({"bias", w}, call.bias[w])) ||
+          (!call.pre_activation.empty() &&
+           !pointer({"pre_activation", w}, call.pre_activation[w]))) {
         return false;
       }
     }
     return true;
   }
+  bool activates() const { return config_.activation != Activation::none; }
   bool scales(const OverlapCall& call) {
     const bool given = call.a_scale != nullptr || !call.b_scale.empty();
     if (!given || mscclc::info(config_.a_dtype).bytes == 1) return true;

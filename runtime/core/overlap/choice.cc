@@ -62,6 +62,7 @@ bool keeps(const OverlapConfig& config, std::string_view backend) {
 std::string why_no_cublasmp(const OverlapConfig& config, const ChoiceFacts& facts) {
   if (config.kind == OverlapKind::alltoall_gemm) return "it has no GEMM after an all-to-all";
   if (facts.given_gemm) return "it multiplies itself, so 'gemm' must be NULL";
+  if (config.activation != Activation::none) return "what it gives has no activation";
   if (config.chunks == 0) return "";
   return fmt::format("it takes chunks of its own, so 'chunks' must be 0; it is {}", config.chunks);
 }

@@ -102,6 +102,12 @@ bool check_config(const OverlapConfig& config, uint32_t ranks, Diagnostics& diag
                                   static_cast<int>(config.kind)));
     return false;
   }
+  if (config.activation > Activation::gelu) {
+    return refuse_overlap(config,
+                          fmt::format("activation {} is none: there are 0 (none) and 1 (gelu)",
+                                      static_cast<int>(config.activation)),
+                          diagnostics);
+  }
   if (!check_types(config, diagnostics) || !check_sizes(config, ranks, diagnostics)) return false;
   if (config.chunks <= kMaxChunks) return true;
   return refuse_overlap(
@@ -121,6 +127,7 @@ NamedValues values_of(const OverlapConfig& config) {
           {"out_dtype", type(config.out_dtype)},
           {"order", config.order ? std::string(name(*config.order)) : "not given"},
           {"bias", config.bias ? "1" : "0"},
+          {"activation", config.activation == Activation::gelu ? "gelu" : "none"},
           {"backend", config.backend},
           {"chunks", std::to_string(config.chunks)},
           {"budget", std::to_string(config.budget)}};

@@ -54,8 +54,8 @@ struct Overlap::State {
   bool connect(Diagnostics& diagnostics);
   Way& way_on(StreamHandle stream) const;
   bool put(Way& way, const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics);
-  bool add_bias(const void* from, const OverlapCall& call, StreamHandle stream,
-                Diagnostics& diagnostics);
+  bool finish_sum(const void* from, const OverlapCall& call, StreamHandle stream,
+                  Diagnostics& diagnostics);
   void note_failure(const Diagnostics& why);
   OneThread& one_thread() {
     return owner_.communicator != nullptr ? *owner_.communicator->one_thread() : own_thread_;
@@ -191,18 +191,22 @@ Way& Overlap::State::way_on(StreamHandle stream) const {
 }
 
 /// In place, where the collective has left the sum; or from where the plan has.
-bool Overlap::State::add_bias(const void* from, const OverlapCall& call, StreamHandle stream,
-                              Diagnostics& diagnostics) {
+bool Overlap::State::finish_sum(const void* from, const OverlapCall& call, StreamHandle stream,
+                                Diagnostics& diagnostics) {
   void* const out = call.out.front();
-  if (config_.bias && info(config_.kind).sums) {
+  const bool more = config_.bias || config_.activation != Activation::none;
+  if (more && info(config_.kind).sums) {
     const bool all = ranks_ == 1 || config_.kind == OverlapKind::gemm_allreduce;
-    return streams_->add_parts({.to = out,
-                                .from = from != nullptr ? from : out,
-                                .bias = call.bias.front(),
-                                .rows = all ? config_.m : config_.m / ranks_,
-                                .columns = config_.n.front(),
-                                .dtype = config_.out_dtype},
-                               stream, diagnostics);
+    return streams_->add_parts(
+        {.to = out,
+         .from = from != nullptr ? from : out,
+         .bias = config_.bias ? call.bias.front() : nullptr,
+         .rows = all ? config_.m : config_.m / ranks_,
+         .columns = config_.n.front(),
+         .dtype = config_.out_dtype,
+         .activation = config_.activation,
+         .before = call.pre_activation.empty() ? nullptr : call.pre_activation.front()},
+        stream, diagnostics);
   }
   return from == nullptr ||
          owner_.device->copy(out, from, message_bytes(config_), stream, diagnostics);
@@ -218,7 +222,7 @@ bool Overlap::State::put(Way& way, const OverlapCall& call, StreamHandle stream,
                        .rest = workspace + gemm_bytes_};
   Backend& backend = way.backend();
   const bool done = chain_->follow(stream, diagnostics) && backend.run(place, diagnostics) &&
-                    add_bias(backend.sum_place(), call, stream, diagnostics) &&
+                    finish_sum(backend.sum_place(), call, stream, diagnostics) &&
                     chain_->put_last(stream, diagnostics);
   // The others, or a plan that has begun, wait for this rank.
   if (!done && owner_.communicator != nullptr) owner_.communicator->abort(diagnostics);

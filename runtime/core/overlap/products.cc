@@ -60,9 +60,28 @@ bool Products::run(const Tile& tile, const OverlapCall& call, const void* a,
     if (!call.b_scale.empty()) gemm.b_scale = call.b_scale[w];
     gemm.workspace = scratch.data;
     gemm.workspace_bytes = scratch.bytes;
-    if (!streams_.multiply(provider_, gemm, stream, failed_, diagnostics)) return false;
+    if (!streams_.multiply(provider_, gemm, stream, failed_, diagnostics) ||
+        !activate(tile, call, w, gemm.d, stream, diagnostics)) {
+      return false;
+    }
   }
   return true;
+}
+
+/// That of a sum comes after the collective.
+bool Products::activate(const Tile& tile, const OverlapCall& call, size_t weight, void* out,
+                        StreamHandle stream, Diagnostics& diagnostics) {
+  if (config_.activation == Activation::none || info(config_.kind).sums) return true;
+  PartSum step{.to = out,
+               .from = out,
+               .rows = tile.rows,
+               .columns = config_.n[weight],
+               .dtype = config_.out_dtype,
+               .activation = config_.activation};
+  if (!call.pre_activation.empty()) {
+    step.before = at_row(call.pre_activation[weight], tile.row, step.columns, config_.out_dtype);
+  }
+  return streams_.add_parts(step, stream, diagnostics);
 }
 
 }  // namespace mscclc::overlap

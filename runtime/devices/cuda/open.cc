@@ -40,7 +40,9 @@ KernelLauncher interpreter() {
                                            .parts = sum.parts,
                                            .bias = sum.bias,
                                            .count = sum.rows * sum.columns,
-                                           .columns = sum.columns},
+                                           .columns = sum.columns,
+                                           .gelu = sum.activation == Activation::gelu,
+                                           .before = sum.before},
                                           stream);
                        },
                    .make_provider = make_cublaslt},

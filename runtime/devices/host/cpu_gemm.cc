@@ -130,7 +130,9 @@ void cpu_add_parts(const PartSum& sum) {
                             .parts = sum.parts,
                             .bias = sum.bias,
                             .count = sum.rows * sum.columns,
-                            .columns = sum.columns};
+                            .columns = sum.columns,
+                            .gelu = sum.activation == Activation::gelu,
+                            .before = sum.before};
   for (uint64_t at = 0; at < all.count; ++at) {
     switch (sum.dtype) {
       case Dtype::f32:

@@ -563,6 +563,9 @@ typedef struct mscclc_gemm {
  * the stream's thread at its turn, and has ended on return. It must not call this library. */
 typedef int (*mscclc_gemm_fn)(void *user, const mscclc_gemm_t *gemm, mscclc_stream_t stream);
 
+/* GELU by its approximation with tanh, of the rounded product. */
+enum mscclc_activation { MSCCLC_NO_ACTIVATION = 0, MSCCLC_GELU = 1 };
+
 /* The same on all ranks, except device, gemm… and caller_workspace. */
 typedef struct mscclc_overlap_config {
   size_t size;
@@ -580,8 +583,9 @@ typedef struct mscclc_overlap_config {
   uint32_t chunks, budget;  /* of each rank's rows, to 64; multiprocessors; 0: as measured */
   mscclc_gemm_fn gemm;      /* NULL: cuBLASLt on GPUs, a plain one on the host device */
   void *gemm_user;
-  size_t gemm_workspace_bytes;        /* of mscclc_gemm_t, for `gemm` */
-  int32_t caller_workspace, reserved; /* not 0: calls give a workspace; reserved: 0 */
+  size_t gemm_workspace_bytes; /* of mscclc_gemm_t, for `gemm` */
+  int32_t caller_workspace;    /* not 0: calls give a workspace */
+  int32_t activation;          /* of what is complete, with its bias: mscclc_activation */
 } mscclc_overlap_config_t;
 #define MSCCLC_OVERLAP_CONFIG_INIT                                                     \
   {                                                                                    \
@@ -600,9 +604,10 @@ typedef struct mscclc_overlap_call {
   const float *const *b_scale; /* one value for each B, or NULL: 1; or NULL */
   void *gathered, *workspace;  /* gets what was gathered, or NULL; where the config says so */
   size_t workspace_bytes;
+  void *const *pre_activation; /* gets, as out, what the activation is of; NULL: nothing does */
 } mscclc_overlap_call_t;
 #define MSCCLC_OVERLAP_CALL_INIT \
-  { sizeof(mscclc_overlap_call_t), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0 }
+  { sizeof(mscclc_overlap_call_t), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL }
 
 /* Collective. *overlap keeps what it needs of `comm`; NULL comm: one rank, which needs none. */
 MSCCLC_API mscclc_result_t mscclc_overlap_create(mscclc_comm_t *comm,

@@ -40,7 +40,9 @@ Result<OverlapConfig> config_of(const mscclc_overlap_config_t& given) {
   if (given.kind < MSCCLC_ALLGATHER_GEMM || given.kind > MSCCLC_ALLTOALL_GEMM) {
     return Error{fmt::format("'kind' must be 1 to 4; it is {}", given.kind)};
   }
-  if (given.reserved != 0) return Error{"'reserved' is not 0"};
+  if (given.activation != MSCCLC_NO_ACTIVATION && given.activation != MSCCLC_GELU) {
+    return Error{fmt::format("'activation' must be 0 or 1; it is {}", given.activation)};
+  }
   return OverlapConfig{.kind = static_cast<OverlapKind>(given.kind),
                        .m = given.m,
                        .k = given.k,
@@ -51,6 +53,7 @@ Result<OverlapConfig> config_of(const mscclc_overlap_config_t& given) {
                        .out_dtype = static_cast<Dtype>(given.out_dtype),
                        .order = order_of(given.order),
                        .bias = given.bias != 0,
+                       .activation = static_cast<Activation>(given.activation),
                        .backend = given.backend == nullptr ? "auto" : given.backend,
                        .chunks = given.chunks,
                        .budget = given.budget,
@@ -63,6 +66,7 @@ Result<OverlapCall> overlap_call_of(const mscclc_overlap_call_t& given, uint32_t
                      .b = vector_of(given.b, weights),
                      .out = vector_of(given.out, weights),
                      .bias = vector_of(given.bias, weights),
+                     .pre_activation = vector_of(given.pre_activation, weights),
                      .a_scale = given.a_scale,
                      .b_scale = vector_of(given.b_scale, weights),
                      .gathered = given.gathered,

@@ -199,7 +199,7 @@ static void check_refused_configs(void) {
   REFUSED(config.weights = 65, "'weights' must be 1 to 64; it is 65");
   REFUSED(config.a_dtype = 99, "'a_dtype' is 99, which is no type");
   REFUSED(config.order = 17, "'order' is 17, which is none");
-  REFUSED(config.reserved = 1, "'reserved' is not 0");
+  REFUSED(config.activation = 2, "'activation' must be 0 or 1; it is 2");
   config = config_of(MSCCLC_ALLGATHER_GEMM, &n);
   config.backend = "quick";
   check_said(
