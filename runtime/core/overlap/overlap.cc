@@ -194,7 +194,7 @@ Way& Overlap::State::way_on(StreamHandle stream) const {
 bool Overlap::State::add_bias(const void* from, const OverlapCall& call, StreamHandle stream,
                               Diagnostics& diagnostics) {
   void* const out = call.out.front();
-  if (config_.bias && job_->kind().sums) {
+  if (config_.bias && info(config_.kind).sums) {
     const bool all = ranks_ == 1 || config_.kind == OverlapKind::gemm_allreduce;
     return streams_->add_parts({.to = out,
                                 .from = from != nullptr ? from : out,
