@@ -145,6 +145,8 @@ struct OverlapOptions {
   GemmProvider* gemm = nullptr;  ///< outlives the object; nullptr: the device's own
   OtherLibrary nccl = {};
   OtherGemmLibrary cublasmp = {};
+  /// Not "": this rank has no config, and why. The other ranks learn it.
+  std::string why_not = "";
 };
 
 /// A way to make the runs.

@@ -145,6 +145,10 @@ bool Overlap::State::make_ways(Diagnostics& diagnostics) {
 
 /// All that needs no other rank.
 bool Overlap::State::make_alone(Diagnostics& diagnostics) {
+  if (!options_.why_not.empty()) {
+    diagnostics.error("bad-call", {}, options_.why_not);
+    return false;
+  }
   if (!check_config(config_, ranks_, diagnostics)) return false;
   for (const RunMode mode : {RunMode::eager, RunMode::captured}) {
     auto chosen = choose(config_,
@@ -181,6 +185,9 @@ bool Overlap::State::make(Diagnostics& diagnostics) {
   NamedValues values = values_of(config_);
   values.emplace_back("backend that is taken", choices_.front().backend);
   values.emplace_back("backend that is taken in graphs", choices_.back().backend);
+  if (!options_.why_not.empty()) {
+    for (auto& [name, value] : values) value.clear();
+  }
   return agree(owner_.communicator->bootstrap(), values, able ? "" : why_not, diagnostics) &&
          connect(diagnostics);
 }

@@ -134,6 +134,19 @@ static void *run_rank(void *argument) {
     OK(mscclc_overlap_destroy(sum));
   }
 
+  /* A config that is wrong here is known there. */
+  config.n = rank == 1 ? NULL : n;
+  check_said(
+      mscclc_overlap_create(comm, &config, &other),
+      rank == 1 ? MSCCLC_INVALID_ARGUMENT : MSCCLC_PEER_FAILED,
+      rank == 1 ? "mscclc_overlap_create: 'n' is NULL" : "rank 1 cannot do its part: 'n' is NULL");
+  config.n = n;
+  check_said(mscclc_overlap_create(comm, rank == 1 ? NULL : &config, &other),
+             rank == 1 ? MSCCLC_INVALID_ARGUMENT : MSCCLC_PEER_FAILED,
+             rank == 1 ? "mscclc_overlap_create: 'config' is NULL"
+                       : "rank 1 cannot do its part: 'config' is NULL");
+  CHECK(other == NULL);
+
   /* One shape here, another there. */
   config.k = kDepth + rank;
   check_said(mscclc_overlap_create(comm, &config, &sum), MSCCLC_INVALID_USAGE,
