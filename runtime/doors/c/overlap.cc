@@ -40,6 +40,7 @@ struct Making {
   void of(const mscclc_comm& comm) {
     owner = {comm.device, comm.communicator, comm.collectives, comm.turns};
     made->device = comm.config.device;
+    made->finalized = comm.finalized;
     if (given.order == MSCCLC_ORDER_DEFAULT) given.order = comm.config.order;
   }
   /// One rank, without a communicator. False: reported.
@@ -162,6 +163,7 @@ mscclc_result_t mscclc_overlap_run(mscclc_overlap_t* overlap, const mscclc_overl
     if (!use || call == nullptr || !take_struct(call, own)) {
       return use.refuse(kHere, "'overlap' is none, or 'call' is not of this version");
     }
+    if (overlap->finalized != nullptr && *overlap->finalized) return refuse_finalized(kHere);
     const auto given = overlap_call_of(own, overlap->weights);
     if (!given) return refuse(kHere, given.error().text().c_str());
     return run(*overlap, *given, stream);

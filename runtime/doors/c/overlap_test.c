@@ -61,18 +61,30 @@ static void fill(float *matrices, uint32_t rank) {
   for (i = 0; i < kColumns; ++i) matrices[128 + i] = (float)i;
 }
 
+typedef struct pointers {
+  const void *b, *bias;
+  void *out;
+} pointers_t;
+
+static mscclc_overlap_call_t sum_of(float *matrices, pointers_t *to) {
+  mscclc_overlap_call_t call = MSCCLC_OVERLAP_CALL_INIT;
+  to->b = matrices + 64;
+  to->bias = matrices + 128;
+  to->out = matrices + 192;
+  call.a = matrices;
+  call.b = &to->b;
+  call.bias = &to->bias;
+  call.out = &to->out;
+  return call;
+}
+
 static void run_sum(mscclc_overlap_t *overlap, mscclc_comm_t *comm, float *matrices,
                     mscclc_stream_t stream) {
-  const void *b = matrices + 64, *bias = matrices + 128;
-  void *out = matrices + 192;
-  mscclc_overlap_call_t call = MSCCLC_OVERLAP_CALL_INIT;
+  pointers_t to;
+  mscclc_overlap_call_t call = sum_of(matrices, &to);
   int run, i;
-  call.a = matrices;
-  call.b = &b;
-  call.bias = &bias;
-  call.out = &out;
   for (run = 0; run < kRuns; ++run) {
-    memset(out, 0, kRows * kColumns * sizeof(float));
+    memset(to.out, 0, kRows * kColumns * sizeof(float));
     OK(mscclc_overlap_run(overlap, &call, stream));
     OK(mscclc_stream_synchronize(comm, stream));
     for (i = 0; i < kRows * kColumns; ++i) {
@@ -107,6 +119,8 @@ static void *run_rank(void *argument) {
   mscclc_memory_t *memory = NULL;
   mscclc_overlap_t *sum = NULL, *kept = NULL, *other = NULL;
   mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, n);
+  mscclc_overlap_call_t call;
+  pointers_t pointers;
   comm_config.device = MSCCLC_HOST;
   OK(mscclc_comm_create(&comm, kRanks, &id, rank, &comm_config));
   OK(mscclc_stream_create(comm, &stream));
@@ -159,6 +173,10 @@ static void *run_rank(void *argument) {
   OK(mscclc_overlap_create(comm, &config, &sum));
   OK(mscclc_overlap_destroy(sum));
   CHECK(mscclc_overlap_destroy(sum) == MSCCLC_INVALID_ARGUMENT);
+  OK(mscclc_comm_finalize(comm));
+  call = sum_of(mscclc_memory_address(memory), &pointers);
+  check_said(mscclc_overlap_run(kept, &call, stream), MSCCLC_INVALID_USAGE,
+             "mscclc_overlap_run: the communicator is finalized");
   OK(mscclc_memory_release(memory));
   OK(mscclc_stream_destroy(comm, stream));
   OK(mscclc_comm_destroy(comm));
@@ -225,9 +243,15 @@ static void check_refused_configs(void) {
   OK(mscclc_overlap_destroy(NULL));
 }
 
-int main(void) {
+static void on_all_ranks(void *(*body)(void *)) {
   pthread_t ranks[kRanks];
   uintptr_t r;
+  OK(mscclc_unique_id(&id));
+  for (r = 0; r < kRanks; ++r) CHECK(pthread_create(&ranks[r], NULL, body, (void *)r) == 0);
+  for (r = 0; r < kRanks; ++r) pthread_join(ranks[r], NULL);
+}
+
+int main(void) {
   char *text = NULL;
   /* Before anything else there is. */
   OK(mscclc_overlap_backends(MSCCLC_HOST, &text));
@@ -240,11 +264,7 @@ int main(void) {
   mscclc_free(text);
   check_refused_configs();
   run_alone();
-  OK(mscclc_unique_id(&id));
-  for (r = 0; r < kRanks; ++r) {
-    CHECK(pthread_create(&ranks[r], NULL, run_rank, (void *)r) == 0);
-  }
-  for (r = 0; r < kRanks; ++r) pthread_join(ranks[r], NULL);
+  on_all_ranks(run_rank);
   CHECK(products > 0);
   return 0;
 }
