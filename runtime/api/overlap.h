@@ -106,6 +106,8 @@ class OtherCollectives {
   /// Of kind, count, dtype, input and output. False: reported.
   [[nodiscard]] virtual bool call(const CollectiveCall& call, StreamHandle stream,
                                   Diagnostics& diagnostics) = 0;
+  /// Ends what waits for other ranks, one of which has failed: no call follows.
+  virtual void abort() = 0;
 };
 
 /// GEMMs of another library that communicate themselves, made for one object.
@@ -115,6 +117,8 @@ class OtherGemms {
   /// Queues a run: all but OverlapCall::gathered, and the bias of a sum. False: reported.
   [[nodiscard]] virtual bool run(const OverlapCall& call, StreamHandle stream,
                                  Diagnostics& diagnostics) = 0;
+  /// Ends what waits for other ranks, one of which has failed: no run follows.
+  virtual void abort() = 0;
 };
 
 /// What an object keeps alive until it has gone. One rank needs only a device.

@@ -50,6 +50,9 @@ class Backend {
   [[nodiscard]] virtual bool connect(Diagnostics& diagnostics) = 0;
   /// Puts a run on its stream, up to the bias of a sum. False: reported.
   [[nodiscard]] virtual bool run(const RunPlace& place, Diagnostics& diagnostics) = 0;
+  /// A rank has failed, and no run follows: ends what waits for it in another library, which the
+  /// communicator's abort does not reach.
+  virtual void abort() {}
   /// Where out[0] is before the bias of a sum is added; nullptr: it is there.
   virtual const void* sum_place() const { return nullptr; }
   /// What it multiplies by Job::products.

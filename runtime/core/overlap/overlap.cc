@@ -31,7 +31,8 @@ struct Overlap::State {
   }
   /// Waits for runs: they use what goes now.
   ~State() {
-    Diagnostics problems;
+    Diagnostics problems, ignored;
+    (void)may_run(ignored);
     if (owner_.device == nullptr || owner_.device->drain(problems)) return;
     leak(std::tuple(std::move(workspace_), std::move(ways_), std::move(own_provider_)), rank_,
          "memory of a GEMM", problems);
@@ -54,6 +55,8 @@ struct Overlap::State {
   bool connect(Diagnostics& diagnostics);
   Way& way_on(StreamHandle stream) const;
   bool put(Way& way, const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics);
+  bool may_run(Diagnostics& diagnostics);
+  void abort_others();
   bool add_bias(const void* from, const OverlapCall& call, StreamHandle stream,
                 Diagnostics& diagnostics);
   void note_failure(const Diagnostics& why);
@@ -90,6 +93,19 @@ bool Overlap::State::report_failure(Diagnostics& diagnostics) {
   const std::lock_guard lock(failing_);
   for (const Diagnostic& d : failure_.all()) diagnostics.add(d);
   return !failure_.has_errors();
+}
+
+/// What waits in other libraries, which do not watch ranks.
+void Overlap::State::abort_others() {
+  for (const auto& way : ways_) way->backend().abort();
+}
+
+/// Where a rank has failed nothing more runs, and what waits for it ends. False: reported.
+bool Overlap::State::may_run(Diagnostics& diagnostics) {
+  const bool well = report_failure(diagnostics) && (owner_.communicator == nullptr ||
+                                                    !owner_.communicator->has_failed(diagnostics));
+  if (!well) abort_others();
+  return well;
 }
 
 bool Overlap::State::find_gemms(Diagnostics& diagnostics) {
@@ -229,12 +245,13 @@ bool Overlap::State::put(Way& way, const OverlapCall& call, StreamHandle stream,
                     chain_->put_last(stream, diagnostics);
   // The others, or a plan that has begun, wait for this rank.
   if (!done && owner_.communicator != nullptr) owner_.communicator->abort(diagnostics);
+  if (!done) abort_others();
   return done;
 }
 
 bool Overlap::State::run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics) {
   const OneThread::Visit visit(one_thread(), diagnostics);
-  if (!visit || !report_failure(diagnostics)) return false;
+  if (!visit || !may_run(diagnostics)) return false;
   Way& way = way_on(stream);
   return check_run(config_, call,
                    {config_.own_workspace ? 0 : workspace_bytes(), way.backend().gives_gathered()},

@@ -1,6 +1,9 @@
 /* GEMMs that overlap, from C: two ranks of the host device as threads. The object and its
  * communicator go in both orders; a product of the caller's; one rank without a communicator. */
+#define _POSIX_C_SOURCE 200809L
+#include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,6 +187,61 @@ static void *run_rank(void *argument) {
   return NULL;
 }
 
+/* Calls of a function of the fake NCCL, which the library has loaded. */
+static long calls_of_fake(const char *name) {
+  long (*count)(const char *) = NULL;
+  void *const fake = dlopen(getenv("MSCCLC_NCCL"), RTLD_NOW | RTLD_NOLOAD);
+  CHECK(fake != NULL);
+  *(void **)&count = dlsym(fake, "fakeNcclCalls");
+  CHECK(count != NULL);
+  return count(name);
+}
+
+static int no_product(void *user, const mscclc_gemm_t *gemm, mscclc_stream_t stream) {
+  (void)user, (void)gemm, (void)stream;
+  return 1;
+}
+
+/* A rank of an object of NCCL's collectives, of which one fails: at both, the next run does. */
+static void *fail_with_nccl(void *argument) {
+  const uint32_t rank = (uint32_t)(uintptr_t)argument;
+  const int unmade = getenv("FAKE_NCCL_UNMADE") != NULL;
+  const uint64_t n = kColumns;
+  mscclc_config_t comm_config = MSCCLC_CONFIG_INIT;
+  mscclc_comm_t *comm = NULL;
+  mscclc_stream_t stream = NULL;
+  mscclc_memory_t *memory = NULL;
+  mscclc_overlap_t *sum = NULL;
+  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, &n);
+  mscclc_overlap_call_t call;
+  pointers_t pointers;
+  comm_config.device = MSCCLC_HOST;
+  OK(mscclc_comm_create(&comm, kRanks, &id, rank, &comm_config));
+  OK(mscclc_stream_create(comm, &stream));
+  OK(mscclc_memory_create(comm, 4096, &memory));
+  fill(mscclc_memory_address(memory), rank);
+  call = sum_of(mscclc_memory_address(memory), &pointers);
+  config.backend = "nccl";
+  if (rank == 1) config.gemm = no_product;
+  if (rank == 1 && unmade) {
+    check_said(mscclc_overlap_create(comm, &config, &sum), MSCCLC_PEER_FAILED,
+               "NCCL cannot make a communicator: a fake error");
+  } else {
+    OK(mscclc_overlap_create(comm, &config, &sum));
+    if (unmade) {
+      while (mscclc_comm_async_error(comm) == MSCCLC_SUCCESS) sched_yield();
+    } else {
+      (void)mscclc_overlap_run(sum, &call, stream); /* one rank learns later what failed */
+    }
+    CHECK(mscclc_overlap_run(sum, &call, stream) != MSCCLC_SUCCESS);
+  }
+  OK(mscclc_overlap_destroy(sum));
+  OK(mscclc_stream_destroy(comm, stream));
+  OK(mscclc_memory_release(memory));
+  OK(mscclc_comm_destroy(comm));
+  return NULL;
+}
+
 static void run_alone(void) {
   const uint64_t n = kColumns;
   float matrices[256] __attribute__((aligned(16)));
@@ -251,6 +309,18 @@ static void on_all_ranks(void *(*body)(void *)) {
   for (r = 0; r < kRanks; ++r) pthread_join(ranks[r], NULL);
 }
 
+/* What waits in another library for a rank that has failed is aborted. */
+static void check_failures_with_nccl(void) {
+  const long aborted = calls_of_fake("CommAbort"), ended = calls_of_fake("CommDestroy");
+  on_all_ranks(fail_with_nccl); /* a product at rank 1 */
+  CHECK(calls_of_fake("CommAbort") == aborted + 2);
+  setenv("FAKE_NCCL_UNMADE", "1", 1);
+  on_all_ranks(fail_with_nccl); /* the communicator at rank 1 */
+  unsetenv("FAKE_NCCL_UNMADE");
+  CHECK(calls_of_fake("CommAbort") == aborted + 3);
+  CHECK(calls_of_fake("CommDestroy") == ended);
+}
+
 int main(void) {
   char *text = NULL;
   /* Before anything else there is. */
@@ -266,5 +336,6 @@ int main(void) {
   run_alone();
   on_all_ranks(run_rank);
   CHECK(products > 0);
+  if (getenv("MSCCLC_NCCL") != NULL) check_failures_with_nccl();
   return 0;
 }
