@@ -243,10 +243,12 @@ bool Overlap::State::put(Way& way, const OverlapCall& call, StreamHandle stream,
   const bool done = chain_->follow(stream, diagnostics) && backend.run(place, diagnostics) &&
                     add_bias(backend.sum_place(), call, stream, diagnostics) &&
                     chain_->put_last(stream, diagnostics);
+  if (done) return true;
   // The others, or a plan that has begun, wait for this rank.
-  if (!done && owner_.communicator != nullptr) owner_.communicator->abort(diagnostics);
-  if (!done) abort_others();
-  return done;
+  if (owner_.communicator != nullptr) owner_.communicator->abort(diagnostics);
+  abort_others();
+  backend.join(stream);  // the caller may free what the plan still uses
+  return false;
 }
 
 bool Overlap::State::run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics) {
