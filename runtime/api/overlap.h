@@ -183,7 +183,8 @@ class Overlap {
                                                        const OverlapConfig& config,
                                                        const OverlapOptions& options,
                                                        Diagnostics& diagnostics);
-  /// Waits for its runs.
+  /// Waits for all that is on the device, as its runs may be in graphs: so nothing there may wait
+  /// for this thread. No graph may run it any more.
   ~Overlap();
   Overlap(const Overlap&) = delete;
   Overlap& operator=(const Overlap&) = delete;
