@@ -209,7 +209,7 @@ class Overlap:
         return _json(library().mscclc_overlap_explain, self._handle)
 
     def close(self) -> None:
-        """Waits for its runs, and frees it; the second time nothing."""
+        """Waits for all that is on its device, then frees the object; the second time nothing."""
         if self._handle:
             check(library().mscclc_overlap_destroy(self._handle))
             self._handle = c_void_p()

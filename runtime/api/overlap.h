@@ -108,6 +108,8 @@ class OtherCollectives {
   /// Of kind, count, dtype, input and output. False: reported.
   [[nodiscard]] virtual bool call(const CollectiveCall& call, StreamHandle stream,
                                   Diagnostics& diagnostics) = 0;
+  /// Ends what waits for other ranks, one of which has failed: no call follows.
+  virtual void abort() = 0;
 };
 
 /// GEMMs of another library that communicate themselves, made for one object.
@@ -117,6 +119,8 @@ class OtherGemms {
   /// Queues a run: all but OverlapCall::gathered, and the bias of a sum. False: reported.
   [[nodiscard]] virtual bool run(const OverlapCall& call, StreamHandle stream,
                                  Diagnostics& diagnostics) = 0;
+  /// Ends what waits for other ranks, one of which has failed: no run follows.
+  virtual void abort() = 0;
 };
 
 /// What an object keeps alive until it has gone. One rank needs only a device.
@@ -147,6 +151,8 @@ struct OverlapOptions {
   GemmProvider* gemm = nullptr;  ///< outlives the object; nullptr: the device's own
   OtherLibrary nccl = {};
   OtherGemmLibrary cublasmp = {};
+  /// Not "": this rank has no config, and why. The other ranks learn it.
+  std::string why_not = "";
 };
 
 /// A way to make the runs.
@@ -179,7 +185,8 @@ class Overlap {
                                                        const OverlapConfig& config,
                                                        const OverlapOptions& options,
                                                        Diagnostics& diagnostics);
-  /// Waits for its runs.
+  /// Waits for all that is on the device, as its runs may be in graphs: so nothing there may wait
+  /// for this thread. No graph may run it any more.
   ~Overlap();
   Overlap(const Overlap&) = delete;
   Overlap& operator=(const Overlap&) = delete;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
+#include <mutex>
+#include <set>
+#include <vector>
 
 #include "runtime/api/collectives.h"
 #include "runtime/api/overlap.h"
@@ -33,6 +36,44 @@ class FakeProducts final : public GemmProvider {
  private:
   World& world_;
 };
+
+/// Makes the first product on each stream, and no other.
+class OneProduct final : public GemmProvider {
+ public:
+  explicit OneProduct(World& world) : world_(world) {}
+  bool run(const Gemm&, StreamHandle stream, Diagnostics& diagnostics) override {
+    const std::lock_guard lock(mutex_);
+    if (made_.insert(stream).second) return world_.step(stream) == 0;
+    failed_.insert(stream);
+    diagnostics.error("gemm-failed", {}, "no second product");
+    return false;
+  }
+  bool has_failed_on(StreamHandle stream) {
+    const std::lock_guard lock(mutex_);
+    return failed_.contains(stream);
+  }
+
+ private:
+  World& world_;
+  std::mutex mutex_;
+  std::set<StreamHandle> made_, failed_;
+};
+
+/// Launches that a node of a graph comes after.
+size_t launches_before(World& world, cuda::abi::GraphNode node) {
+  std::set<cuda::abi::GraphNode> before;
+  std::vector<cuda::abi::GraphNode> ahead = {node};
+  while (!ahead.empty()) {
+    const auto edges = world.fake.edges(ahead.back());
+    ahead.pop_back();
+    for (const auto& edge : edges) {
+      if (before.insert(edge).second) ahead.push_back(edge);
+    }
+  }
+  const std::lock_guard lock(world.launching);
+  return static_cast<size_t>(std::ranges::count_if(
+      world.nodes, [&](cuda::abi::GraphNode launch) { return before.contains(launch); }));
+}
 
 /// What a rank does with its object; "" if all was well.
 using ObjectBody = std::function<std::string(Overlap&, const OverlapCall&, StreamHandle)>;
@@ -125,6 +166,43 @@ TEST_CASE("the first run may be captured, and puts the same on streams as one th
     CHECK(world.nodes.size() == 2 * (2 * expected.kernels + 1));
     CHECK(products.prepared == 2);
     CHECK(products.multiprocessors == 132 - 8);  // the same products, to the bit
+  }
+}
+
+TEST_CASE("what follows a run that failed half-way comes after all that the run has begun") {
+  constexpr Expected kAll[] = {
+      // The plan and its end, the first product.
+      {OverlapKind::allgather_gemm, "mscclc", 1 + 1 + 1},
+      {OverlapKind::alltoall_gemm, "copy_engine", 1 + 1 + 1},
+      // The plan, the first product and its flag.
+      {OverlapKind::gemm_reducescatter, "mscclc", 1 + 1 + 1},
+      {OverlapKind::gemm_allreduce, "copy_engine", 1 + 1 + 1},
+  };
+  for (const Expected& expected : kAll) {
+    World world({.devices = 2});
+    world.most_threads = 1024;
+    OneProduct products(world);
+    std::atomic<size_t> failed = 0;
+    INFO(name(expected.kind) << " " << expected.backend);
+    // The other rank may learn of it before its own run begins.
+    const std::string said =
+        on_fake_gpus(world, &products, gemm_on_gpus(expected.kind, expected.backend),
+                     [&](Overlap& object, const OverlapCall& call, StreamHandle stream) {
+                       Diagnostics d;
+                       world.fake.begin_capture(cuda::abi::kCaptureModeRelaxed, stream);
+                       const bool ran = object.run(call, stream, d);
+                       const auto next = world.fake.launch(stream, 0, 1);
+                       world.fake.end_capture();
+                       if (ran || !products.has_failed_on(stream)) return ran ? "it ran" : "";
+                       ++failed;
+                       return launches_before(world, next) == expected.kernels ? "" : "not joined";
+                     });
+    INFO(said);
+    CHECK(failed > 0);
+    CHECK(said.find("no second product") != std::string::npos);
+    CHECK(said.find("it ran") == std::string::npos);
+    CHECK(said.find("not joined") == std::string::npos);
+    world.check_clean();
   }
 }
 

@@ -150,11 +150,12 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   Diagnostics diagnostics;
   bool one_queue = false;
   RunMode mode = kEager;
+  uint32_t multiprocessors = 132;
   const auto chosen = [&](uint32_t ranks) {
     const auto made = overlap::choose(config,
                                       {.ranks = ranks,
                                        .mode = mode,
-                                       .multiprocessors = 132,
+                                       .multiprocessors = multiprocessors,
                                        .nccl = "it is not",
                                        .one_queue = one_queue,
                                        .rows = rows},
@@ -171,6 +172,17 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   mode = kEager;
   CHECK(chosen(3) ==
         "serial, 0, 0: nothing was measured for 3 ranks, bf16, 2048 rows and 4096 flops a byte");
+  config.chunks = 16;
+  CHECK(chosen(2) ==
+        "serial, 16, 32: mscclc was measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte, "
+        "but 16 chunks need 32 thread blocks, a multiprocessor each; budget = 16");
+  config.chunks = 0;
+  multiprocessors = 28;
+  CHECK(chosen(2) ==
+        "serial, 0, 0: mscclc was measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte, but "
+        "the budget must be at most 7 of the 28 multiprocessors, as 3 runs and their GEMMs may "
+        "need room at once; budget = 16");
+  multiprocessors = 132;
   one_queue = true;
   CHECK(chosen(2) ==
         "serial, 0, 0: mscclc was measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte, but "

@@ -50,6 +50,12 @@ class Backend {
   [[nodiscard]] virtual bool connect(Diagnostics& diagnostics) = 0;
   /// Puts a run on its stream, up to the bias and the activation of a sum. False: reported.
   [[nodiscard]] virtual bool run(const RunPlace& place, Diagnostics& diagnostics) = 0;
+  /// A rank has failed, and no run follows: ends what waits for it in another library, which the
+  /// communicator's abort does not reach.
+  virtual void abort() {}
+  /// After a run that failed, and the communicator's abort: what comes on the stream next follows
+  /// all that the run has put on others.
+  virtual void join(StreamHandle) {}
   /// Where out[0] is before the bias of a sum is added, and its activation; nullptr: it is there.
   virtual const void* sum_place() const { return nullptr; }
   /// What it multiplies by Job::products.

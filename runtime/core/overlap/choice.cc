@@ -84,13 +84,12 @@ uint32_t least_blocks(const OverlapConfig& config, const OverlapChoice& choice) 
   return choice.backend == kCopyEngine ? 1 : info(config.kind).blocks_a_chunk * choice.chunks;
 }
 
-/// Fills in chunks and budget of a plan with flags. False: reported.
-bool fit_plan(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& choice,
-              Diagnostics& diagnostics) {
+/// Fills in chunks and budget of a plan with flags. Why it does not fit; "": it does.
+std::string fit_plan(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& choice) {
   if (choice.chunks == 0) choice.chunks = kUsualChunks;
   if (choice.backend == kCopyEngine) {
     const std::string why_not = why_no_copies(config, facts.ranks, choice.chunks);
-    if (!why_not.empty()) return refuse_overlap(config, why_not, diagnostics);
+    if (!why_not.empty()) return why_not;
   }
   const uint32_t most = most_budget(facts.multiprocessors);
   const uint32_t least = least_blocks(config, choice);
@@ -99,19 +98,14 @@ bool fit_plan(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoi
     if (most != 0) choice.budget = std::min(choice.budget, most);
   }
   if (most != 0 && choice.budget > most) {
-    return refuse_overlap(
-        config,
-        fmt::format("the budget must be at most {} of the {} multiprocessors, as {} runs and "
-                    "their GEMMs may need room at once; budget = {}",
-                    most, facts.multiprocessors, kAtOnce, choice.budget),
-        diagnostics);
+    return fmt::format(
+        "the budget must be at most {} of the {} multiprocessors, as {} runs and their GEMMs may "
+        "need room at once; budget = {}",
+        most, facts.multiprocessors, kAtOnce, choice.budget);
   }
-  if (least <= choice.budget) return true;
-  return refuse_overlap(
-      config,
-      fmt::format("{} chunks need {} thread blocks, a multiprocessor each; budget = {}",
-                  choice.chunks, least, choice.budget),
-      diagnostics);
+  if (least <= choice.budget) return "";
+  return fmt::format("{} chunks need {} thread blocks, a multiprocessor each; budget = {}",
+                     choice.chunks, least, choice.budget);
 }
 
 /// What GEMMs leave free beside no plan: where chunks are asked for, as much as beside one, so that
@@ -120,8 +114,15 @@ uint32_t budget_of_same(const OverlapConfig& config, const ChoiceFacts& facts) {
   if (config.chunks == 0) return 0;
   if (config.budget != 0) return config.budget;
   OverlapChoice like{.backend = std::string(kFlagged), .chunks = config.chunks, .why = ""};
-  Diagnostics ignored;
-  return fit_plan(config, facts, like, ignored) ? like.budget : 0;
+  return fit_plan(config, facts, like).empty() ? like.budget : 0;
+}
+
+/// What a row says, where the config does not.
+OverlapChoice choice_of(const MeasuredChoice& row, const OverlapConfig& config) {
+  return {.backend = std::string(row.backend),
+          .chunks = config.chunks != 0 ? config.chunks : row.chunks,
+          .budget = config.budget != 0 ? config.budget : row.budget,
+          .why = ""};
 }
 
 /// Why the backend of a row that fits does not serve; "": it does.
@@ -131,9 +132,9 @@ std::string why_not_measured(const MeasuredChoice& row, const OverlapConfig& con
   if (runs_beside(row.backend) && facts.one_queue && !info(config.kind).sums) {
     return "CUDA_DEVICE_MAX_CONNECTIONS is 1: nothing would overlap";
   }
-  if (row.backend == kCopyEngine) {
-    const uint32_t chunks = config.chunks != 0 ? config.chunks : row.chunks;
-    const std::string why_not = why_no_copies(config, facts.ranks, chunks);
+  if (runs_beside(row.backend)) {
+    OverlapChoice choice = choice_of(row, config);
+    const std::string why_not = fit_plan(config, facts, choice);
     if (!why_not.empty()) return why_not;
   }
   return keeps(config, row.backend) ? "" : "it does not keep the order";
@@ -155,9 +156,7 @@ void pick(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& 
     choice.why = fmt::format("{} was measured for {}, but {}", row->backend, shape, why_not);
     return;
   }
-  choice.backend = row->backend;
-  if (choice.chunks == 0) choice.chunks = row->chunks;
-  if (choice.budget == 0) choice.budget = row->budget;
+  choice = choice_of(*row, config);
   choice.why = "measured for " + shape;
 }
 
@@ -223,8 +222,12 @@ std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFac
         diagnostics);
     return std::nullopt;
   }
-  if (facts.ranks > 1 && by_plan && !fit_plan(config, facts, choice, diagnostics)) {
-    return std::nullopt;
+  if (facts.ranks > 1 && by_plan) {
+    const std::string why_not = fit_plan(config, facts, choice);
+    if (!why_not.empty()) {
+      refuse_overlap(config, why_not, diagnostics);
+      return std::nullopt;
+    }
   }
   if (facts.ranks == 1) choice.why = "one rank multiplies, and nothing else";
   if (!by_plan && choice.backend != kCublasMp) choice.budget = budget_of_same(config, facts);

@@ -42,6 +42,7 @@ class CopyEngine final : public Backend {
   bool run(const RunPlace& place, Diagnostics& diagnostics) override {
     return job_.kind().sums ? add_up(place, diagnostics) : gather(place, diagnostics);
   }
+  void join(StreamHandle stream) override { plan_.join_failed(stream); }
 
  private:
   uint64_t part_bytes() const { return message_bytes(job_.config) / job_.ranks; }

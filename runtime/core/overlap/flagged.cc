@@ -33,6 +33,7 @@ class Flagged final : public Backend {
            plan_.multiply_after(own_rows(job_, place.call.a), place, diagnostics) &&
            plan_.give_gathered(place, diagnostics);
   }
+  void join(StreamHandle stream) override { plan_.join_failed(stream); }
 
  private:
   bool scatters() const { return job_.config.kind == OverlapKind::gemm_reducescatter; }

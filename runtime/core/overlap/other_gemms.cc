@@ -18,6 +18,9 @@ class OtherLibraryGemms final : public Backend {
   bool run(const RunPlace& place, Diagnostics& diagnostics) override {
     return gemms_->run(place.call, place.stream, diagnostics);
   }
+  void abort() override {
+    if (gemms_ != nullptr) gemms_->abort();
+  }
   const std::vector<Tile>& tiles() const override { return tiles_; }
   bool gives_gathered() const override { return false; }
 

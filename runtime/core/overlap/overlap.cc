@@ -31,7 +31,8 @@ struct Overlap::State {
   }
   /// Waits for runs: they use what goes now.
   ~State() {
-    Diagnostics problems;
+    Diagnostics problems, ignored;
+    (void)may_run(ignored);
     if (owner_.device == nullptr || owner_.device->drain(problems)) return;
     leak(std::tuple(std::move(workspace_), std::move(ways_), std::move(own_provider_)), rank_,
          "memory of a GEMM", problems);
@@ -54,6 +55,8 @@ struct Overlap::State {
   bool connect(Diagnostics& diagnostics);
   Way& way_on(StreamHandle stream) const;
   bool put(Way& way, const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics);
+  bool may_run(Diagnostics& diagnostics);
+  void abort_others();
   bool finish_sum(const void* from, const OverlapCall& call, StreamHandle stream,
                   Diagnostics& diagnostics);
   void note_failure(const Diagnostics& why);
@@ -90,6 +93,19 @@ bool Overlap::State::report_failure(Diagnostics& diagnostics) {
   const std::lock_guard lock(failing_);
   for (const Diagnostic& d : failure_.all()) diagnostics.add(d);
   return !failure_.has_errors();
+}
+
+/// What waits in other libraries, which do not watch ranks.
+void Overlap::State::abort_others() {
+  for (const auto& way : ways_) way->backend().abort();
+}
+
+/// Where a rank has failed nothing more runs, and what waits for it ends. False: reported.
+bool Overlap::State::may_run(Diagnostics& diagnostics) {
+  const bool well = report_failure(diagnostics) && (owner_.communicator == nullptr ||
+                                                    !owner_.communicator->has_failed(diagnostics));
+  if (!well) abort_others();
+  return well;
 }
 
 bool Overlap::State::find_gemms(Diagnostics& diagnostics) {
@@ -145,6 +161,10 @@ bool Overlap::State::make_ways(Diagnostics& diagnostics) {
 
 /// All that needs no other rank.
 bool Overlap::State::make_alone(Diagnostics& diagnostics) {
+  if (!options_.why_not.empty()) {
+    diagnostics.error("bad-call", {}, options_.why_not);
+    return false;
+  }
   if (!check_config(config_, ranks_, diagnostics)) return false;
   for (const RunMode mode : {RunMode::eager, RunMode::captured}) {
     auto chosen = choose(config_,
@@ -181,6 +201,9 @@ bool Overlap::State::make(Diagnostics& diagnostics) {
   NamedValues values = values_of(config_);
   values.emplace_back("backend that is taken", choices_.front().backend);
   values.emplace_back("backend that is taken in graphs", choices_.back().backend);
+  if (!options_.why_not.empty()) {
+    for (auto& [name, value] : values) value.clear();
+  }
   return agree(owner_.communicator->bootstrap(), values, able ? "" : why_not, diagnostics) &&
          connect(diagnostics);
 }
@@ -224,14 +247,17 @@ bool Overlap::State::put(Way& way, const OverlapCall& call, StreamHandle stream,
   const bool done = chain_->follow(stream, diagnostics) && backend.run(place, diagnostics) &&
                     finish_sum(backend.sum_place(), call, stream, diagnostics) &&
                     chain_->put_last(stream, diagnostics);
+  if (done) return true;
   // The others, or a plan that has begun, wait for this rank.
-  if (!done && owner_.communicator != nullptr) owner_.communicator->abort(diagnostics);
-  return done;
+  if (owner_.communicator != nullptr) owner_.communicator->abort(diagnostics);
+  abort_others();
+  backend.join(stream);  // the caller may free what the plan still uses
+  return false;
 }
 
 bool Overlap::State::run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics) {
   const OneThread::Visit visit(one_thread(), diagnostics);
-  if (!visit || !report_failure(diagnostics)) return false;
+  if (!visit || !may_run(diagnostics)) return false;
   Way& way = way_on(stream);
   return check_run(config_, call,
                    {config_.own_workspace ? 0 : workspace_bytes(), way.backend().gives_gathered()},

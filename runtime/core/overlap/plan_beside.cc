@@ -1,6 +1,7 @@
 #include "runtime/core/overlap/plan_beside.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace mscclc::overlap {
 
@@ -67,8 +68,15 @@ bool PlanBeside::bind(const void* input, void* output, Diagnostics& diagnostics)
 
 bool PlanBeside::launch(const void* input, void* output, const RunPlace& place,
                         Diagnostics& diagnostics) {
-  return bind(input, output, diagnostics) && job_.streams.order(place.stream, side_, diagnostics) &&
+  if (!bind(input, output, diagnostics)) return false;
+  is_beside_ = true;
+  return job_.streams.order(place.stream, side_, diagnostics) &&
          executable_->launch(bound_, side_, diagnostics);
+}
+
+/// What comes on the caller's stream follows the plan.
+bool PlanBeside::join(StreamHandle stream, Diagnostics& diagnostics) {
+  return !std::exchange(is_beside_, false) || job_.streams.order(side_, stream, diagnostics);
 }
 
 bool PlanBeside::multiply_after(const void* own, const RunPlace& place, Diagnostics& diagnostics) {
@@ -83,7 +91,7 @@ bool PlanBeside::multiply_after(const void* own, const RunPlace& place, Diagnost
       return false;
     }
   }
-  return job_.streams.order(side_, place.stream, diagnostics) &&
+  return join(place.stream, diagnostics) &&
          job_.streams.raise(runs(), 1, place.stream, diagnostics);
 }
 
@@ -100,7 +108,7 @@ bool PlanBeside::multiply_for(void* partial, void* own, const RunPlace& place,
       }
     }
   }
-  return job_.streams.order(side_, place.stream, diagnostics);
+  return join(place.stream, diagnostics);
 }
 
 bool PlanBeside::give_gathered(const RunPlace& place, Diagnostics& diagnostics) {

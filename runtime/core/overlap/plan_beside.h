@@ -48,6 +48,11 @@ class PlanBeside {
   /// those for others go, and the rank's own. False: reported.
   [[nodiscard]] bool multiply_for(void* partial, void* own, const RunPlace& place,
                                   Diagnostics& diagnostics);
+  /// After a run that failed: the caller's stream waits for the plan, if that has begun.
+  void join_failed(StreamHandle stream) {
+    Diagnostics ignored;  // the run has reported
+    (void)join(stream, ignored);
+  }
   /// Copies what was gathered to where the run wants it, if it does. False: reported.
   [[nodiscard]] bool give_gathered(const RunPlace& place, Diagnostics& diagnostics);
 
@@ -58,6 +63,7 @@ class PlanBeside {
   uint32_t* ended() const { return word(plan_->flags[0].count); }
   uint32_t* runs() const { return word(plan_->flags[0].count + 1); }
   bool bind(const void* input, void* output, Diagnostics& diagnostics);
+  bool join(StreamHandle stream, Diagnostics& diagnostics);
 
   const Job& job_;
   const std::string program_;
@@ -68,6 +74,7 @@ class PlanBeside {
   std::unique_ptr<RegisteredBuffer> registered_;
   std::unique_ptr<Executable> executable_;
   StreamHandle side_ = nullptr;  ///< the plan's
+  bool is_beside_ = false;       ///< a run's plan is on it, which nothing has joined
   BoundCall bound_;              ///< of the last run
   std::pair<const void*, void*> bound_to_;
 };

@@ -27,7 +27,11 @@ class Sequence final : public Backend {
                        diagnostics);
     }
     other_ = job_.options.nccl.make(*job_.owner.communicator, diagnostics);
+    if (other_ == nullptr) job_.owner.communicator->abort(diagnostics);  // others may have theirs
     return other_ != nullptr;
+  }
+  void abort() override {
+    if (other_ != nullptr) other_->abort();
   }
 
   bool run(const RunPlace& place, Diagnostics& diagnostics) override {

@@ -1,6 +1,8 @@
 // Which runs of a communicator follow one another. Plans with flags hold multiprocessors while they
 // wait for GEMMs, so only as many run at once as leave room (kAtOnce): each object takes one of so
-// many chains, in the order in which all ranks make them.
+// many chains, in the order in which all ranks make them. Communicators share none: ranks may make
+// the objects of several in any order, and runs that follow one another here but not there would
+// wait for each other.
 #pragma once
 
 #include <array>

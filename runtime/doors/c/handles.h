@@ -69,6 +69,8 @@ struct mscclc_overlap : mscclc::capi::Handled {
   int32_t device = 0;  ///< mscclc_config_t::device
   uint32_t weights = 1;
   mscclc::OverlapOwner owner;
+  /// Of its communicator; nullptr: it has none.
+  std::shared_ptr<const std::atomic<bool>> finalized;
   std::unique_ptr<mscclc::capi::GemmCallback> gemm;  ///< nullptr: the device's own
   mscclc::StreamHandle stream = nullptr;     ///< without a communicator, on the host: that of runs
   std::unique_ptr<mscclc::Overlap> overlap;  ///< goes first

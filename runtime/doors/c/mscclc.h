@@ -626,7 +626,8 @@ MSCCLC_API mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t *overlap, cha
 /* A JSON list of "name", "available", "why", in the same way; `device` is not opened. Any thread.
  */
 MSCCLC_API mscclc_result_t mscclc_overlap_backends(int32_t device, char **text);
-/* Waits for its runs; before or after mscclc_comm_destroy(). No graph may run it any more. */
+/* Waits for all that is on its device; before or after mscclc_comm_destroy(). No graph may run it
+ * any more. */
 MSCCLC_API mscclc_result_t mscclc_overlap_destroy(mscclc_overlap_t *overlap);
 
 #ifdef __cplusplus

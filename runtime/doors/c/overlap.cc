@@ -33,12 +33,14 @@ char* json_text(const Write& write) {
 /// What an object is made from.
 struct Making {
   mscclc_overlap_config_t given = MSCCLC_OVERLAP_CONFIG_INIT;
+  std::string why_not = "";  ///< not "": what is wrong with that
   OverlapOwner owner;
   std::unique_ptr<mscclc_overlap> made = std::make_unique<mscclc_overlap>();
 
   void of(const mscclc_comm& comm) {
     owner = {comm.device, comm.communicator, comm.collectives, comm.turns};
     made->device = comm.config.device;
+    made->finalized = comm.finalized;
     if (given.order == MSCCLC_ORDER_DEFAULT) given.order = comm.config.order;
   }
   /// One rank, without a communicator. False: reported.
@@ -52,10 +54,23 @@ struct Making {
   }
 };
 
+/// The other ranks, which make the object, learn why this one does not.
+mscclc_result_t refuse_making(const Making& making) {
+  if (making.owner.communicator != nullptr) {
+    Diagnostics ignored;
+    (void)Overlap::create(making.owner, {}, {.why_not = making.why_not}, ignored);
+  }
+  return refuse("mscclc_overlap_create", making.why_not.c_str());
+}
+
 mscclc_result_t create(Making making, mscclc_overlap_t** overlap) {
   Diagnostics diagnostics;
+  if (!making.why_not.empty()) return refuse_making(making);
   const auto config = config_of(making.given);
-  if (!config) return refuse("mscclc_overlap_create", config.error().text().c_str());
+  if (!config) {
+    making.why_not = config.error().text();
+    return refuse_making(making);
+  }
   if (making.owner.device == nullptr && !making.alone(diagnostics)) return fail(diagnostics);
   mscclc_overlap& made = *making.made;
   const bool on_host = made.device == MSCCLC_HOST;
@@ -116,7 +131,7 @@ mscclc_result_t mscclc_overlap_create(mscclc_comm_t* comm, const mscclc_overlap_
     *overlap = nullptr;
     Making making;
     if (config == nullptr || !take_struct(config, making.given)) {
-      return refuse(kHere, "'config' is NULL, or has no size that this version knows");
+      making.why_not = "'config' is NULL, or has no size that this version knows";
     }
     if (comm == nullptr) return create(std::move(making), overlap);
     const Use<mscclc_comm> use(comm);
@@ -148,6 +163,7 @@ mscclc_result_t mscclc_overlap_run(mscclc_overlap_t* overlap, const mscclc_overl
     if (!use || call == nullptr || !take_struct(call, own)) {
       return use.refuse(kHere, "'overlap' is none, or 'call' is not of this version");
     }
+    if (overlap->finalized != nullptr && *overlap->finalized) return refuse_finalized(kHere);
     const auto given = overlap_call_of(own, overlap->weights);
     if (!given) return refuse(kHere, given.error().text().c_str());
     return run(*overlap, *given, stream);

@@ -1,6 +1,9 @@
 /* GEMMs that overlap, from C: two ranks of the host device as threads. The object and its
  * communicator go in both orders; a product of the caller's; one rank without a communicator. */
+#define _POSIX_C_SOURCE 200809L
+#include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,18 +64,30 @@ static void fill(float *matrices, uint32_t rank) {
   for (i = 0; i < kColumns; ++i) matrices[128 + i] = (float)i;
 }
 
+typedef struct pointers {
+  const void *b, *bias;
+  void *out;
+} pointers_t;
+
+static mscclc_overlap_call_t sum_of(float *matrices, pointers_t *to) {
+  mscclc_overlap_call_t call = MSCCLC_OVERLAP_CALL_INIT;
+  to->b = matrices + 64;
+  to->bias = matrices + 128;
+  to->out = matrices + 192;
+  call.a = matrices;
+  call.b = &to->b;
+  call.bias = &to->bias;
+  call.out = &to->out;
+  return call;
+}
+
 static void run_sum(mscclc_overlap_t *overlap, mscclc_comm_t *comm, float *matrices,
                     mscclc_stream_t stream) {
-  const void *b = matrices + 64, *bias = matrices + 128;
-  void *out = matrices + 192;
-  mscclc_overlap_call_t call = MSCCLC_OVERLAP_CALL_INIT;
+  pointers_t to;
+  mscclc_overlap_call_t call = sum_of(matrices, &to);
   int run, i;
-  call.a = matrices;
-  call.b = &b;
-  call.bias = &bias;
-  call.out = &out;
   for (run = 0; run < kRuns; ++run) {
-    memset(out, 0, kRows * kColumns * sizeof(float));
+    memset(to.out, 0, kRows * kColumns * sizeof(float));
     OK(mscclc_overlap_run(overlap, &call, stream));
     OK(mscclc_stream_synchronize(comm, stream));
     for (i = 0; i < kRows * kColumns; ++i) {
@@ -107,6 +122,8 @@ static void *run_rank(void *argument) {
   mscclc_memory_t *memory = NULL;
   mscclc_overlap_t *sum = NULL, *kept = NULL, *other = NULL;
   mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, n);
+  mscclc_overlap_call_t call;
+  pointers_t pointers;
   comm_config.device = MSCCLC_HOST;
   OK(mscclc_comm_create(&comm, kRanks, &id, rank, &comm_config));
   OK(mscclc_stream_create(comm, &stream));
@@ -134,6 +151,19 @@ static void *run_rank(void *argument) {
     OK(mscclc_overlap_destroy(sum));
   }
 
+  /* A config that is wrong here is known there. */
+  config.n = rank == 1 ? NULL : n;
+  check_said(
+      mscclc_overlap_create(comm, &config, &other),
+      rank == 1 ? MSCCLC_INVALID_ARGUMENT : MSCCLC_PEER_FAILED,
+      rank == 1 ? "mscclc_overlap_create: 'n' is NULL" : "rank 1 cannot do its part: 'n' is NULL");
+  config.n = n;
+  check_said(mscclc_overlap_create(comm, rank == 1 ? NULL : &config, &other),
+             rank == 1 ? MSCCLC_INVALID_ARGUMENT : MSCCLC_PEER_FAILED,
+             rank == 1 ? "mscclc_overlap_create: 'config' is NULL"
+                       : "rank 1 cannot do its part: 'config' is NULL");
+  CHECK(other == NULL);
+
   /* One shape here, another there. */
   config.k = kDepth + rank;
   check_said(mscclc_overlap_create(comm, &config, &sum), MSCCLC_INVALID_USAGE,
@@ -146,10 +176,69 @@ static void *run_rank(void *argument) {
   OK(mscclc_overlap_create(comm, &config, &sum));
   OK(mscclc_overlap_destroy(sum));
   CHECK(mscclc_overlap_destroy(sum) == MSCCLC_INVALID_ARGUMENT);
+  OK(mscclc_comm_finalize(comm));
+  call = sum_of(mscclc_memory_address(memory), &pointers);
+  check_said(mscclc_overlap_run(kept, &call, stream), MSCCLC_INVALID_USAGE,
+             "mscclc_overlap_run: the communicator is finalized");
   OK(mscclc_memory_release(memory));
   OK(mscclc_stream_destroy(comm, stream));
   OK(mscclc_comm_destroy(comm));
   OK(mscclc_overlap_destroy(kept));
+  return NULL;
+}
+
+/* Calls of a function of the fake NCCL, which the library has loaded. */
+static long calls_of_fake(const char *name) {
+  long (*count)(const char *) = NULL;
+  void *const fake = dlopen(getenv("MSCCLC_NCCL"), RTLD_NOW | RTLD_NOLOAD);
+  CHECK(fake != NULL);
+  *(void **)&count = dlsym(fake, "fakeNcclCalls");
+  CHECK(count != NULL);
+  return count(name);
+}
+
+static int no_product(void *user, const mscclc_gemm_t *gemm, mscclc_stream_t stream) {
+  (void)user, (void)gemm, (void)stream;
+  return 1;
+}
+
+/* A rank of an object of NCCL's collectives, of which one fails: at both, the next run does. */
+static void *fail_with_nccl(void *argument) {
+  const uint32_t rank = (uint32_t)(uintptr_t)argument;
+  const int unmade = getenv("FAKE_NCCL_UNMADE") != NULL;
+  const uint64_t n = kColumns;
+  mscclc_config_t comm_config = MSCCLC_CONFIG_INIT;
+  mscclc_comm_t *comm = NULL;
+  mscclc_stream_t stream = NULL;
+  mscclc_memory_t *memory = NULL;
+  mscclc_overlap_t *sum = NULL;
+  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, &n);
+  mscclc_overlap_call_t call;
+  pointers_t pointers;
+  comm_config.device = MSCCLC_HOST;
+  OK(mscclc_comm_create(&comm, kRanks, &id, rank, &comm_config));
+  OK(mscclc_stream_create(comm, &stream));
+  OK(mscclc_memory_create(comm, 4096, &memory));
+  fill(mscclc_memory_address(memory), rank);
+  call = sum_of(mscclc_memory_address(memory), &pointers);
+  config.backend = "nccl";
+  if (rank == 1) config.gemm = no_product;
+  if (rank == 1 && unmade) {
+    check_said(mscclc_overlap_create(comm, &config, &sum), MSCCLC_PEER_FAILED,
+               "NCCL cannot make a communicator: a fake error");
+  } else {
+    OK(mscclc_overlap_create(comm, &config, &sum));
+    if (unmade) {
+      while (mscclc_comm_async_error(comm) == MSCCLC_SUCCESS) sched_yield();
+    } else {
+      (void)mscclc_overlap_run(sum, &call, stream); /* one rank learns later what failed */
+    }
+    CHECK(mscclc_overlap_run(sum, &call, stream) != MSCCLC_SUCCESS);
+  }
+  OK(mscclc_overlap_destroy(sum));
+  OK(mscclc_stream_destroy(comm, stream));
+  OK(mscclc_memory_release(memory));
+  OK(mscclc_comm_destroy(comm));
   return NULL;
 }
 
@@ -212,9 +301,27 @@ static void check_refused_configs(void) {
   OK(mscclc_overlap_destroy(NULL));
 }
 
-int main(void) {
+static void on_all_ranks(void *(*body)(void *)) {
   pthread_t ranks[kRanks];
   uintptr_t r;
+  OK(mscclc_unique_id(&id));
+  for (r = 0; r < kRanks; ++r) CHECK(pthread_create(&ranks[r], NULL, body, (void *)r) == 0);
+  for (r = 0; r < kRanks; ++r) pthread_join(ranks[r], NULL);
+}
+
+/* What waits in another library for a rank that has failed is aborted. */
+static void check_failures_with_nccl(void) {
+  const long aborted = calls_of_fake("CommAbort"), ended = calls_of_fake("CommDestroy");
+  on_all_ranks(fail_with_nccl); /* a product at rank 1 */
+  CHECK(calls_of_fake("CommAbort") == aborted + 2);
+  setenv("FAKE_NCCL_UNMADE", "1", 1);
+  on_all_ranks(fail_with_nccl); /* the communicator at rank 1 */
+  unsetenv("FAKE_NCCL_UNMADE");
+  CHECK(calls_of_fake("CommAbort") == aborted + 3);
+  CHECK(calls_of_fake("CommDestroy") == ended);
+}
+
+int main(void) {
   char *text = NULL;
   /* Before anything else there is. */
   OK(mscclc_overlap_backends(MSCCLC_HOST, &text));
@@ -227,11 +334,8 @@ int main(void) {
   mscclc_free(text);
   check_refused_configs();
   run_alone();
-  OK(mscclc_unique_id(&id));
-  for (r = 0; r < kRanks; ++r) {
-    CHECK(pthread_create(&ranks[r], NULL, run_rank, (void *)r) == 0);
-  }
-  for (r = 0; r < kRanks; ++r) pthread_join(ranks[r], NULL);
+  on_all_ranks(run_rank);
   CHECK(products > 0);
+  if (getenv("MSCCLC_NCCL") != NULL) check_failures_with_nccl();
   return 0;
 }

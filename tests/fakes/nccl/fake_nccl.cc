@@ -358,7 +358,12 @@ ncclResult_t GetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
+const char* GetErrorString(ncclResult_t) { return "a fake error"; }
+
+/// FAKE_NCCL_UNMADE: the rank that gets none.
 ncclResult_t CommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+  const char* const unmade = std::getenv("FAKE_NCCL_UNMADE");
+  if (unmade != nullptr && std::atoi(unmade) == rank) return ncclSystemError;
   std::shared_ptr<Clique> clique;
   {
     const std::lock_guard lock(ids().mutex);

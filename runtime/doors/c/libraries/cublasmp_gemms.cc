@@ -72,6 +72,7 @@ class CublasMpGemms final : public OtherGemms {
   /// Collective. False: reported.
   bool make(Diagnostics& diagnostics);
   bool run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics) override;
+  void abort() override { ranks_->abort(); }
 
  private:
   /// The product with one B.

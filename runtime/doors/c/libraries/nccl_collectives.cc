@@ -18,6 +18,7 @@ class NcclCollectives final : public OtherCollectives {
     return ranks_->succeeded(put(call, static_cast<cudaStream_t>(stream)), "make a collective",
                              diagnostics);
   }
+  void abort() override { ranks_->abort(); }
 
  private:
   ncclResult_t put(const CollectiveCall& c, cudaStream_t stream) const {

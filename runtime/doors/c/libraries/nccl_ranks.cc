@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
@@ -63,8 +64,15 @@ std::unique_ptr<NcclRanks> NcclRanks::make(Communicator& communicator, Diagnosti
 }
 
 NcclRanks::~NcclRanks() {
+  if (aborted_) return;
   const InsideReal inside;
   (void)real_.CommDestroy(comm_);
+}
+
+void NcclRanks::abort() {
+  if (std::exchange(aborted_, true)) return;
+  const InsideReal inside;
+  (void)real_.CommAbort(comm_);
 }
 
 bool NcclRanks::begin_on(StreamHandle stream, Diagnostics& diagnostics) const {

@@ -19,6 +19,8 @@ class NcclRanks {
   NcclRanks(const NcclRanks&) = delete;
   NcclRanks& operator=(const NcclRanks&) = delete;
 
+  /// Ends its calls, which may wait for a rank that has failed: no call follows.
+  void abort();
   const nccl::RealNccl& real() const { return real_; }
   ncclComm_t comm() const { return comm_; }
   Communicator& communicator() const { return communicator_; }
@@ -34,6 +36,7 @@ class NcclRanks {
 
   const nccl::RealNccl& real_;
   const ncclComm_t comm_;
+  bool aborted_ = false;  ///< and gone
   Communicator& communicator_;
 };
 
