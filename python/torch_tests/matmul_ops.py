@@ -225,6 +225,23 @@ def scaled_scatters(ranks):
             equal(found, wanted)
 
 
+def each_kind_of_scales_has_an_object(ranks):
+    """To make one loads its kernels, and torch takes others for scales of rows, for columns, or for fast sums."""
+    A, B = _eight(ranks, (4, 16), 1)[ranks.rank], _matrix((16, 48), 2, 0).to(TYPES_8[0]).t().contiguous().t()
+    one, rows, columns = torch.tensor(1.0), _scales(4, 5, ranks.rank).view(4, 1), _scales(48, 6).view(1, 48)
+
+    def objects_after(A_scale, B_scale, fast):
+        ops.all_gather_scaled_matmul(
+            A, [B], A_scale, [B_scale], 0, ranks.gloo, [None], [None], [torch.bfloat16], [fast]
+        )
+        return len(ops.explain(ranks.gloo, device()))
+
+    first = objects_after(one, one, False)
+    assert objects_after(rows, columns, False) == first + 1
+    assert objects_after(one, one, True) == first + 2
+    assert objects_after(2 * rows, 2 * columns, False) == first + 2
+
+
 def nothing_to_do(ranks):
     n = ranks.size
     whole, (out,) = ops.all_gather_matmul(torch.ones(0, 4), [torch.ones(4, 3)], 0, ranks.gloo)
@@ -479,7 +496,8 @@ def closed_and_made_again(ranks):
 
 CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
-    backends_have_the_same_bits, scaled_gathers, scaled_scatters, nothing_to_do, memory_of_any_kind,
-    groups_beside_one_another, what_is_wrong, queries, in_graphs, a_product_that_fails, shapes_that_come_again,
-    who_watches_sees_ops, closed_and_made_again,
+    backends_have_the_same_bits, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object, nothing_to_do,
+    memory_of_any_kind, groups_beside_one_another, what_is_wrong, queries, in_graphs,
+    a_product_that_fails, shapes_that_come_again, who_watches_sees_ops,
+    closed_and_made_again,
 ]  # fmt: skip

@@ -33,6 +33,11 @@ class Scaled(NamedTuple):
     a: Tuple[int, int]  # the address of A, and bytes of a row; (0, 0): rows are those of the outputs
     outputs: List[Tuple[int, int, int]]  # addresses where they begin and end, and bytes of a row
 
+    def kinds(self) -> Tuple[Any, ...]:
+        """By what torch chooses kernels, besides shapes and types."""
+        given = zip(self.b_scales, self.result_scales, self.fast)
+        return self.a_scale.numel() > 1, *((b.numel() > 1, out is not None, fast) for b, out, fast in given)
+
 
 class TorchGemm:
     """Computes the products of one object."""

@@ -17,6 +17,7 @@ from .. import orders, plans
 from ..fusion.groups import process_group
 from .gemm import NAMES, Scaled, TorchGemm
 
+_Key = Tuple[Shape, str, Tuple[Any, ...]]  # who multiplies, and of which kinds products with scales are
 MOST_OBJECTS = 256  # of a group; the one that was used longest ago goes, unless a graph has it
 MOST_CALLS = 1024  # of a group: kinds of calls whose checks and sizes are kept
 GEMMS = ("torch", "own")
@@ -60,7 +61,7 @@ class _Session:
         self.on_gpu = device.type == "cuda"
         self.comm = plans.communicator(ranks, device)
         self.lock = threading.RLock()  # forward and backward passes may be in two threads
-        self.made: Dict[Tuple[Shape, str], _Made] = {}
+        self.made: Dict[_Key, _Made] = {}
         self.known: Dict[Any, Any] = {}  # calls that have run: what was worked out for them
         self._runs = 0
 
@@ -91,7 +92,8 @@ class _Session:
         capturing = self.on_gpu and torch.cuda.is_current_stream_capturing()
         made = place.made
         if made is None or not made.object.is_open:
-            key = (place.shape, place.gemm)
+            # Making an object loads the kernels of its products; one loaded beside a plan that waits would wait, too.
+            key = (place.shape, place.gemm, scaled.kinds() if scaled is not None and place.gemm == "torch" else ())
             made = self.made.get(key)
             if made is None:
                 if capturing:
@@ -99,7 +101,7 @@ class _Session:
                         f"a graph is captured, and there is no object yet for {_text(place.shape)}: run the op once"
                         " before"
                     )
-                made = self.made[key] = self._make(*key, scaled)
+                made = self.made[key] = self._make(place.shape, place.gemm, scaled)
                 self._forget_oldest(made)
             place.made = made
         self._runs += 1
@@ -116,7 +118,7 @@ class _Session:
         gemm.warms_up = False
         return made
 
-    def in_order(self) -> List[Tuple[Tuple[Shape, str], _Made]]:
+    def in_order(self) -> List[Tuple[_Key, _Made]]:
         """All objects; the one that ran last is the last."""
         return sorted(self.made.items(), key=lambda one: one[1].last)
 
