@@ -4,6 +4,9 @@ Each rank knows what all have, so what is right is computed by torch's own produ
 numbers are small and whole, all orders of additions have the same bits.
 """
 
+import contextlib
+from unittest import mock
+
 import torch
 import torch.distributed as dist
 from checks import device, equal, refused
@@ -14,7 +17,7 @@ from mscclc import ops
 from mscclc._overlap import Buffers, Overlap, Shape
 from mscclc.errors import LibraryError
 from mscclc.torch import plans
-from mscclc.torch.overlap import eager
+from mscclc.torch.overlap import eager, objects
 from mscclc.torch.overlap import ops as direct
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -372,6 +375,21 @@ def in_graphs(ranks):
         refused(lambda: ops.matmul_all_reduce(torch.ones(3, 16), B, "sum", ranks.gloo), "captured", "run the op once")
 
 
+def captures_are_of_the_tensors_device(ranks):
+    """Another device may be the current one, whose stream is not captured."""
+    current = [0]
+
+    @contextlib.contextmanager
+    def on(device):
+        current.append(device)
+        yield
+        current.pop()
+
+    captured = lambda: current[-1] == 1  # noqa: E731
+    with mock.patch("torch.cuda.device", on), mock.patch("torch.cuda.is_current_stream_capturing", captured):
+        refused(lambda: objects.session(ranks.gloo.group_name, torch.device("cuda", 1)), "a graph is captured")
+
+
 def a_product_that_fails(ranks):
     """What it raises is raised where it ran, and not only that a product has failed; other ranks learn of that."""
 
@@ -498,6 +516,6 @@ CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
     backends_have_the_same_bits, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object, nothing_to_do,
     memory_of_any_kind, groups_beside_one_another, what_is_wrong, queries, in_graphs,
-    a_product_that_fails, shapes_that_come_again, who_watches_sees_ops,
+    captures_are_of_the_tensors_device, a_product_that_fails, shapes_that_come_again, who_watches_sees_ops,
     closed_and_made_again,
 ]  # fmt: skip

@@ -89,7 +89,7 @@ class _Session:
 
     def _find(self, place, scaled):
         """The object of a place; made, where there is none yet. `scaled`: of the run for which it is."""
-        capturing = self.on_gpu and torch.cuda.is_current_stream_capturing()
+        capturing = _is_captured(self.device)
         made = place.made
         if made is None or not made.object.is_open:
             # Making an object loads the kernels of its products; one loaded beside a plan that waits would wait, too.
@@ -136,6 +136,14 @@ class _Session:
         self.comm.close()
 
 
+def _is_captured(device):
+    """Whether a graph captures what is queued on a device now, which need not be the current device."""
+    if device.type != "cuda":
+        return False
+    with torch.cuda.device(device.index):
+        return torch.cuda.is_current_stream_capturing()
+
+
 _sessions: Dict[Tuple[str, torch.device], _Session] = {}
 _lock = threading.RLock()
 _runs: Counter[str] = collections.Counter()
@@ -165,7 +173,7 @@ def session(group: str, device: torch.device) -> _Session:
             _sessions.pop((group, device)).close()
             known = None
         if known is None:
-            if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            if _is_captured(device):
                 raise UsageError(f"a graph is captured, and group '{group}' has no communicator yet: run an op before")
             known = _sessions[group, device] = _Session(ranks, device)
         return known
