@@ -72,7 +72,7 @@ class TorchGemm:
             with torch.no_grad():
                 self._scaled(gemm, a, b, d, bias)
         else:
-            _plain(a, b, d, bias, gemm.accumulate)
+            multiply(a, b, d, bias, gemm.accumulate)
 
     def _view(self, *where):
         """Memory of the library's or the caller's as a tensor, for the time of a call: address, shape, strides, type.
@@ -110,7 +110,10 @@ class TorchGemm:
             d.add_(out)
 
 
-def _plain(a, b, d, bias, accumulate):
+def multiply(
+    a: torch.Tensor, b: torch.Tensor, d: torch.Tensor, bias: Optional[torch.Tensor], accumulate: bool = False
+) -> None:
+    """Puts a product into d, or adds it to d. In that form torch multiplies in the type of d under autocast, too."""
     if accumulate:
         d.addmm_(a, b)
         if bias is not None:
