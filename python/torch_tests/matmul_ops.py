@@ -256,6 +256,11 @@ def nothing_to_do(ranks):
     equal(outs[1], torch.full((2 * n, 1), 4.0))
     equal(ops.matmul_reduce_scatter(torch.ones(n, 0), torch.ones(0, 3), "sum", 0, ranks.gloo), torch.zeros(1, 3))
     equal(ops.matmul_all_reduce(torch.ones(1, 4), torch.ones(4, 0), "sum", ranks.gloo), torch.ones(1, 0))
+    # Along the columns: no rows.
+    whole, (out,) = ops.all_gather_matmul(torch.ones(0, 2, 4), [torch.ones(4 * n, 3)], -1, ranks.gloo)
+    assert whole.shape == (0, 2, 4 * n) and out.shape == (0, 2, 3)
+    found = ops.matmul_reduce_scatter(torch.ones(0, 2, 4), torch.ones(4, 3 * n), "sum", -1, ranks.gloo)
+    assert found.shape == (0, 2, 3)
 
 
 def memory_of_any_kind(ranks):
