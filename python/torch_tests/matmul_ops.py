@@ -349,6 +349,17 @@ def queries(ranks):
     assert ops.runs()["gemm_allreduce"] == before + 1
 
 
+def one_rank_asks_alone(ranks):
+    """What runs, before an op has made what all ranks make together."""
+    group = dist.new_group(list(range(ranks.size)), backend="gloo")
+    if ranks.rank == 0:
+        assert ops.explain(group, device()) == []
+        refused(lambda: ops.explain("nothing", device()), "'nothing'")
+    dist.barrier(ranks.gloo)  # no other rank comes to its help
+    ops.matmul_all_reduce(torch.ones(2, 4), torch.ones(4, 3), "sum", group)
+    assert [one["kind"] for one in ops.explain(group, device())] == ["gemm_allreduce"]
+
+
 def in_graphs(ranks):
     """On GPUs: captured after a first call, replayed with other data; before one it is refused."""
     if device().type != "cuda":
@@ -520,7 +531,7 @@ def closed_and_made_again(ranks):
 CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
     backends_have_the_same_bits, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object, nothing_to_do,
-    memory_of_any_kind, groups_beside_one_another, what_is_wrong, queries, in_graphs,
+    memory_of_any_kind, groups_beside_one_another, what_is_wrong, queries, one_rank_asks_alone, in_graphs,
     captures_are_of_the_tensors_device, a_product_that_fails, shapes_that_come_again, who_watches_sees_ops,
     closed_and_made_again,
 ]  # fmt: skip

@@ -243,8 +243,10 @@ def exchange(kind: str, group: str, rows: torch.Tensor) -> torch.Tensor:
 
 def explain(group: str, device: torch.device) -> List[Dict[str, Any]]:
     """What each object of a group runs and why, the one that ran last at the end: its shape, and what
-    Overlap.explain() says."""
-    of = session(group, device)
+    Overlap.explain() says. Not collective: nothing, where no op has run."""
+    ranks, of = process_group(group), _sessions.get((group, device))
+    if of is None or of.ranks is not ranks:
+        return []
     with of.lock:
         return [{**key[0]._asdict(), **one.object.explain()} for key, one in of.in_order()]
 
