@@ -263,6 +263,22 @@ def nothing_to_do(ranks):
     assert found.shape == (0, 2, 3)
 
 
+def nothing_to_scale(ranks):
+    """One weight has no columns; the other's scale, of the tensor or of columns, is still its own."""
+    As, type = _eight(ranks, (4, 16), 1), torch.bfloat16
+    Bs = [_matrix((16, n), 2, 0).to(TYPES_8[0]).t().contiguous().t() for n in (0, 16)]
+    rows = _scales(4, 5).view(4, 1)
+    for A_scale, all_rows, B_scales in (
+        (torch.tensor(0.5), torch.tensor(0.5), [torch.tensor(4.0), torch.tensor(2.0)]),
+        (rows, rows.repeat(ranks.size, 1), [torch.ones(1, 0), _scales(16, 6).view(1, 16)]),
+    ):
+        _, (none, some) = ops.all_gather_scaled_matmul(
+            As[ranks.rank], Bs, A_scale, B_scales, 0, ranks.gloo, [None] * 2, [None] * 2, [type] * 2, [False] * 2
+        )
+        equal(none, torch.ones(4 * ranks.size, 0, dtype=type))
+        equal(some, (torch.cat(As).float() @ Bs[1].float() * all_rows * B_scales[1].view(-1)).to(type))
+
+
 def memory_of_any_kind(ranks):
     """Strides, odd offsets, inputs that need a copy; the inputs stay as they are."""
     wide = _matrix((9, 13), 1, ranks.rank)
@@ -531,7 +547,7 @@ def closed_and_made_again(ranks):
 CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
     backends_have_the_same_bits, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object, nothing_to_do,
-    memory_of_any_kind, groups_beside_one_another, what_is_wrong, queries, one_rank_asks_alone, in_graphs,
-    captures_are_of_the_tensors_device, a_product_that_fails, shapes_that_come_again, who_watches_sees_ops,
+    nothing_to_scale, memory_of_any_kind, groups_beside_one_another, what_is_wrong, queries, one_rank_asks_alone,
+    in_graphs, captures_are_of_the_tensors_device, a_product_that_fails, shapes_that_come_again, who_watches_sees_ops,
     closed_and_made_again,
 ]  # fmt: skip

@@ -6,7 +6,7 @@ thread, while the thread of the op waits and so has given up the interpreter's l
 """
 
 import ctypes
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -37,6 +37,11 @@ class Scaled(NamedTuple):
         """By what torch chooses kernels, besides shapes and types."""
         given = zip(self.b_scales, self.result_scales, self.fast)
         return self.a_scale.numel() > 1, *((b.numel() > 1, out is not None, fast) for b, out, fast in given)
+
+    def of_weights(self, some: Sequence[int]) -> "Scaled":
+        """The same for some of the weights, where a run leaves out others; with outputs for each."""
+        lists = ("b_scales", "result_scales", "fast", "outputs")
+        return self._replace(**{name: [getattr(self, name)[i] for i in some] for name in lists})
 
 
 class TorchGemm:

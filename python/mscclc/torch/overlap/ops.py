@@ -45,6 +45,7 @@ def run_gathered(group: str, gemm: str, run: Run, shape: Shape) -> None:
     run = run._replace(
         a=shapes.ready(run.a), b=[run.b[i] for i in some], out=[run.out[i] for i in some],
         bias=[shapes.ready(run.bias[i]) for i in some] if run.bias else (),
+        scaled=None if run.scaled is None else run.scaled.of_weights(some),
     )  # fmt: skip
     objects.run(group, shape._replace(n=tuple(shape.n[i] for i in some)), gemm, run)
 
