@@ -152,7 +152,8 @@ def backends(device: Any = "cpu") -> List[Dict[str, Any]]:
 
 def explain(group: Group, device: Any = "cpu") -> List[Dict[str, Any]]:
     """What runs for each shape that was called: its sizes and types, "backend", "chunks", "budget" and "why",
-    and "in_graphs" where captured calls are served by another; the shape of the latest call is the last."""
+    and "in_graphs" where captured calls are served by another; the shape of the latest call is the last. One rank
+    may ask alone; before the first call there is nothing."""
     of = torch.device(device)
     if of.type == "cuda" and of.index is None:
         of = torch.device("cuda", torch.cuda.current_device())

@@ -50,6 +50,15 @@ def _same(program, given, wanted, inductor=False, by=None, **more):
     return by.report()
 
 
+class _WithoutGathers(MatmulFusion):
+    """No gather stays beside the ops, which would run as well."""
+
+    def change(self, graph):
+        super().change(graph)
+        stays = [node.name for node in graph.nodes if "_c10d_functional" in str(node.target)]
+        assert not stays, f"{stays}\n{graph}"
+
+
 def _loss(result):
     return (result * _matrix(tuple(result.shape), 50)).sum()
 
@@ -102,10 +111,16 @@ def weights_of_one_gather(ranks):
         whole = functional.all_gather_tensor(x, 0, group)
         return [torch.nn.functional.linear(whole, q, b), torch.nn.functional.linear(whole, k, c)]
 
+    def used_along_1(x, q):
+        whole = _gather(x, 1, group, n)
+        return [whole.sum(-1), whole @ q]
+
     x = _matrix((2, 3, 6), 1, ranks.rank)
     biased = [x, *_weights(ranks, (8, 6), (4, 6), (8,), (4,), grad=False)]
     for inductor in _BY_INDUCTOR:
-        _same(used, [x, *_weights(ranks, (6, 8), (6, 4), grad=False)], [("all_gather_matmul", 2)], inductor)
+        two = [x, *_weights(ranks, (6, 8), (6, 4), grad=False)]
+        _same(used, two, [("all_gather_matmul", 2)], inductor, _WithoutGathers())
+        _same(used_along_1, two[:2], [("all_gather_matmul", 1)], inductor, _WithoutGathers())
         _same(with_biases, biased, [("all_gather_matmul", 2)], inductor)
     _same(heads, [x, *_weights(ranks, (6, 8), (6, 4), (6, 2), grad=False)], [("all_gather_matmul", 3)])
     # Gathered along a dimension whose parts are joined again.

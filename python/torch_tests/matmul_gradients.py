@@ -72,6 +72,20 @@ def gathers(ranks):
             _same(found, _wanted(ranks, leaves, of), f"{shape} along {dim}, kept {kept}, used {used}")
 
 
+def under_autocast(ranks):
+    """Ops multiply in the type of A, as what they give when they are traced says."""
+    n, rank = ranks.size, ranks.rank
+    for dim, rows in ((0, 6), (-1, 6 * n)):
+        As, Bs, biases = _of_all(ranks, (4, 6), 1), _of_all(ranks, (rows, 4), 2), _of_all(ranks, (4,), 3)
+        for some in ([], [biases[rank]]):
+            leaves, what = [As[rank], Bs[rank], *some], f"along {dim}, {len(some)} biases"
+            of = lambda r: [torch.cat(As, dim) @ Bs[r] + (biases[r] if some else 0)]  # noqa: B023, E731
+            with torch.autocast(device().type, torch.bfloat16):
+                outs = ops.all_gather_matmul(As[rank], [Bs[rank]], dim, ranks.gloo, biases=some)[1]
+            equal(outs[0], of(rank)[0], what)
+            _same(_found(ranks, leaves, outs), _wanted(ranks, leaves, of), what)
+
+
 def only_weights_are_wanted(ranks):
     """The gathered gradient is there where the product of the backward pass is not wanted, and the reverse."""
     n, rank = ranks.size, ranks.rank
@@ -206,6 +220,6 @@ def _compiled(ranks, backend):
 
 
 CHECKS = [
-    gathers, only_weights_are_wanted, scatters, reduces, exchanges, the_backward_pass_overlaps, checked_by_torch,
-    compiled, compiled_by_inductor,
+    gathers, under_autocast, only_weights_are_wanted, scatters, reduces, exchanges, the_backward_pass_overlaps,
+    checked_by_torch, compiled, compiled_by_inductor,
 ]  # fmt: skip

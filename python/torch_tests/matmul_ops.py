@@ -4,6 +4,9 @@ Each rank knows what all have, so what is right is computed by torch's own produ
 numbers are small and whole, all orders of additions have the same bits.
 """
 
+import contextlib
+from unittest import mock
+
 import torch
 import torch.distributed as dist
 from checks import device, equal, refused
@@ -14,7 +17,7 @@ from mscclc import ops
 from mscclc._overlap import Buffers, Overlap, Shape
 from mscclc.errors import LibraryError
 from mscclc.torch import plans
-from mscclc.torch.overlap import eager
+from mscclc.torch.overlap import eager, objects
 from mscclc.torch.overlap import ops as direct
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -225,6 +228,23 @@ def scaled_scatters(ranks):
             equal(found, wanted)
 
 
+def each_kind_of_scales_has_an_object(ranks):
+    """To make one loads its kernels, and torch takes others for scales of rows, for columns, or for fast sums."""
+    A, B = _eight(ranks, (4, 16), 1)[ranks.rank], _matrix((16, 48), 2, 0).to(TYPES_8[0]).t().contiguous().t()
+    one, rows, columns = torch.tensor(1.0), _scales(4, 5, ranks.rank).view(4, 1), _scales(48, 6).view(1, 48)
+
+    def objects_after(A_scale, B_scale, fast):
+        ops.all_gather_scaled_matmul(
+            A, [B], A_scale, [B_scale], 0, ranks.gloo, [None], [None], [torch.bfloat16], [fast]
+        )
+        return len(ops.explain(ranks.gloo, device()))
+
+    first = objects_after(one, one, False)
+    assert objects_after(rows, columns, False) == first + 1
+    assert objects_after(one, one, True) == first + 2
+    assert objects_after(2 * rows, 2 * columns, False) == first + 2
+
+
 def nothing_to_do(ranks):
     n = ranks.size
     whole, (out,) = ops.all_gather_matmul(torch.ones(0, 4), [torch.ones(4, 3)], 0, ranks.gloo)
@@ -236,6 +256,27 @@ def nothing_to_do(ranks):
     equal(outs[1], torch.full((2 * n, 1), 4.0))
     equal(ops.matmul_reduce_scatter(torch.ones(n, 0), torch.ones(0, 3), "sum", 0, ranks.gloo), torch.zeros(1, 3))
     equal(ops.matmul_all_reduce(torch.ones(1, 4), torch.ones(4, 0), "sum", ranks.gloo), torch.ones(1, 0))
+    # Along the columns: no rows.
+    whole, (out,) = ops.all_gather_matmul(torch.ones(0, 2, 4), [torch.ones(4 * n, 3)], -1, ranks.gloo)
+    assert whole.shape == (0, 2, 4 * n) and out.shape == (0, 2, 3)
+    found = ops.matmul_reduce_scatter(torch.ones(0, 2, 4), torch.ones(4, 3 * n), "sum", -1, ranks.gloo)
+    assert found.shape == (0, 2, 3)
+
+
+def nothing_to_scale(ranks):
+    """One weight has no columns; the other's scale, of the tensor or of columns, is still its own."""
+    As, type = _eight(ranks, (4, 16), 1), torch.bfloat16
+    Bs = [_matrix((16, n), 2, 0).to(TYPES_8[0]).t().contiguous().t() for n in (0, 16)]
+    rows = _scales(4, 5).view(4, 1)
+    for A_scale, all_rows, B_scales in (
+        (torch.tensor(0.5), torch.tensor(0.5), [torch.tensor(4.0), torch.tensor(2.0)]),
+        (rows, rows.repeat(ranks.size, 1), [torch.ones(1, 0), _scales(16, 6).view(1, 16)]),
+    ):
+        _, (none, some) = ops.all_gather_scaled_matmul(
+            As[ranks.rank], Bs, A_scale, B_scales, 0, ranks.gloo, [None] * 2, [None] * 2, [type] * 2, [False] * 2
+        )
+        equal(none, torch.ones(4 * ranks.size, 0, dtype=type))
+        equal(some, (torch.cat(As).float() @ Bs[1].float() * all_rows * B_scales[1].view(-1)).to(type))
 
 
 def memory_of_any_kind(ranks):
@@ -324,6 +365,17 @@ def queries(ranks):
     assert ops.runs()["gemm_allreduce"] == before + 1
 
 
+def one_rank_asks_alone(ranks):
+    """What runs, before an op has made what all ranks make together."""
+    group = dist.new_group(list(range(ranks.size)), backend="gloo")
+    if ranks.rank == 0:
+        assert ops.explain(group, device()) == []
+        refused(lambda: ops.explain("nothing", device()), "'nothing'")
+    dist.barrier(ranks.gloo)  # no other rank comes to its help
+    ops.matmul_all_reduce(torch.ones(2, 4), torch.ones(4, 3), "sum", group)
+    assert [one["kind"] for one in ops.explain(group, device())] == ["gemm_allreduce"]
+
+
 def in_graphs(ranks):
     """On GPUs: captured after a first call, replayed with other data; before one it is refused."""
     if device().type != "cuda":
@@ -353,6 +405,21 @@ def in_graphs(ranks):
     stream.synchronize()
     with torch.cuda.graph(torch.cuda.CUDAGraph(), capture_error_mode="relaxed"):
         refused(lambda: ops.matmul_all_reduce(torch.ones(3, 16), B, "sum", ranks.gloo), "captured", "run the op once")
+
+
+def captures_are_of_the_tensors_device(ranks):
+    """Another device may be the current one, whose stream is not captured."""
+    current = [0]
+
+    @contextlib.contextmanager
+    def on(device):
+        current.append(device)
+        yield
+        current.pop()
+
+    captured = lambda: current[-1] == 1  # noqa: E731
+    with mock.patch("torch.cuda.device", on), mock.patch("torch.cuda.is_current_stream_capturing", captured):
+        refused(lambda: objects.session(ranks.gloo.group_name, torch.device("cuda", 1)), "a graph is captured")
 
 
 def a_product_that_fails(ranks):
@@ -479,7 +546,8 @@ def closed_and_made_again(ranks):
 
 CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
-    backends_have_the_same_bits, scaled_gathers, scaled_scatters, nothing_to_do, memory_of_any_kind,
-    groups_beside_one_another, what_is_wrong, queries, in_graphs, a_product_that_fails, shapes_that_come_again,
-    who_watches_sees_ops, closed_and_made_again,
+    backends_have_the_same_bits, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object, nothing_to_do,
+    nothing_to_scale, memory_of_any_kind, groups_beside_one_another, what_is_wrong, queries, one_rank_asks_alone,
+    in_graphs, captures_are_of_the_tensors_device, a_product_that_fails, shapes_that_come_again, who_watches_sees_ops,
+    closed_and_made_again,
 ]  # fmt: skip

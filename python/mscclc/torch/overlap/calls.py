@@ -146,5 +146,5 @@ class Sum:
         if self._later:
             out.add_(bias)
         if self._columns:
-            return out.view(*self._leading, -1)
+            return out.view(*self._leading, out.shape[-1])
         return out if self._dim == 0 else shapes.with_dimensions(out, self._leading, self._dim)

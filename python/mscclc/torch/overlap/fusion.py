@@ -111,7 +111,8 @@ class MatmulFusion(GraphPass):
             found.first.prepend(node)
         with graph.inserting_before(found.first):
             self._put_gathered(graph, found, whole, dim, products)
-        _erase_unused([product.node for product in products], found.first)
+        # Products that use what the op gathered do not lead to `whole` any more.
+        _erase_unused([whole, *[product.node for product in products]], found.first)
         return "all_gather_matmul", found.group, len(products)
 
     def _put_gathered(self, graph, found, whole, dim, products: Sequence[Product]):
@@ -200,9 +201,10 @@ def _between(whole, product):
 def _erase_unused(last, first):
     """Erases nodes that nothing uses, and so what only they have used, as far as `first`."""
     order = {node: i for i, node in enumerate(first.graph.nodes)}
+    begin = order[first]  # which may be erased, too
     while last:
         node = last.pop()
-        if node in order and not node.users and order[node] >= order[first] and node.op == "call_function":
+        if node in order and not node.users and order[node] >= begin and node.op == "call_function":
             inputs = list(node.all_input_nodes)
             node.graph.erase_node(node)
             del order[node]

@@ -6,7 +6,7 @@ thread, while the thread of the op waits and so has given up the interpreter's l
 """
 
 import ctypes
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -32,6 +32,16 @@ class Scaled(NamedTuple):
     fast: List[bool]
     a: Tuple[int, int]  # the address of A, and bytes of a row; (0, 0): rows are those of the outputs
     outputs: List[Tuple[int, int, int]]  # addresses where they begin and end, and bytes of a row
+
+    def kinds(self) -> Tuple[Any, ...]:
+        """By what torch chooses kernels, besides shapes and types."""
+        given = zip(self.b_scales, self.result_scales, self.fast)
+        return self.a_scale.numel() > 1, *((b.numel() > 1, out is not None, fast) for b, out, fast in given)
+
+    def of_weights(self, some: Sequence[int]) -> "Scaled":
+        """The same for some of the weights, where a run leaves out others; with outputs for each."""
+        lists = ("b_scales", "result_scales", "fast", "outputs")
+        return self._replace(**{name: [getattr(self, name)[i] for i in some] for name in lists})
 
 
 class TorchGemm:
@@ -67,7 +77,7 @@ class TorchGemm:
             with torch.no_grad():
                 self._scaled(gemm, a, b, d, bias)
         else:
-            _plain(a, b, d, bias, gemm.accumulate)
+            multiply(a, b, d, bias, gemm.accumulate)
 
     def _view(self, *where):
         """Memory of the library's or the caller's as a tensor, for the time of a call: address, shape, strides, type.
@@ -105,7 +115,10 @@ class TorchGemm:
             d.add_(out)
 
 
-def _plain(a, b, d, bias, accumulate):
+def multiply(
+    a: torch.Tensor, b: torch.Tensor, d: torch.Tensor, bias: Optional[torch.Tensor], accumulate: bool = False
+) -> None:
+    """Puts a product into d, or adds it to d. In that form torch multiplies in the type of d under autocast, too."""
     if accumulate:
         d.addmm_(a, b)
         if bias is not None:

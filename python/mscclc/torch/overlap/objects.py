@@ -17,6 +17,7 @@ from .. import orders, plans
 from ..fusion.groups import process_group
 from .gemm import NAMES, Scaled, TorchGemm
 
+_Key = Tuple[Shape, str, Tuple[Any, ...]]  # who multiplies, and of which kinds products with scales are
 MOST_OBJECTS = 256  # of a group; the one that was used longest ago goes, unless a graph has it
 MOST_CALLS = 1024  # of a group: kinds of calls whose checks and sizes are kept
 GEMMS = ("torch", "own")
@@ -60,7 +61,7 @@ class _Session:
         self.on_gpu = device.type == "cuda"
         self.comm = plans.communicator(ranks, device)
         self.lock = threading.RLock()  # forward and backward passes may be in two threads
-        self.made: Dict[Tuple[Shape, str], _Made] = {}
+        self.made: Dict[_Key, _Made] = {}
         self.known: Dict[Any, Any] = {}  # calls that have run: what was worked out for them
         self._runs = 0
 
@@ -88,10 +89,11 @@ class _Session:
 
     def _find(self, place, scaled):
         """The object of a place; made, where there is none yet. `scaled`: of the run for which it is."""
-        capturing = self.on_gpu and torch.cuda.is_current_stream_capturing()
+        capturing = _is_captured(self.device)
         made = place.made
         if made is None or not made.object.is_open:
-            key = (place.shape, place.gemm)
+            # Making an object loads the kernels of its products; one loaded beside a plan that waits would wait, too.
+            key = (place.shape, place.gemm, scaled.kinds() if scaled is not None and place.gemm == "torch" else ())
             made = self.made.get(key)
             if made is None:
                 if capturing:
@@ -99,7 +101,7 @@ class _Session:
                         f"a graph is captured, and there is no object yet for {_text(place.shape)}: run the op once"
                         " before"
                     )
-                made = self.made[key] = self._make(*key, scaled)
+                made = self.made[key] = self._make(place.shape, place.gemm, scaled)
                 self._forget_oldest(made)
             place.made = made
         self._runs += 1
@@ -116,7 +118,7 @@ class _Session:
         gemm.warms_up = False
         return made
 
-    def in_order(self) -> List[Tuple[Tuple[Shape, str], _Made]]:
+    def in_order(self) -> List[Tuple[_Key, _Made]]:
         """All objects; the one that ran last is the last."""
         return sorted(self.made.items(), key=lambda one: one[1].last)
 
@@ -132,6 +134,14 @@ class _Session:
         while self.made:
             self.made.popitem()[1].object.close()
         self.comm.close()
+
+
+def _is_captured(device):
+    """Whether a graph captures what is queued on a device now, which need not be the current device."""
+    if device.type != "cuda":
+        return False
+    with torch.cuda.device(device.index):
+        return torch.cuda.is_current_stream_capturing()
 
 
 _sessions: Dict[Tuple[str, torch.device], _Session] = {}
@@ -163,7 +173,7 @@ def session(group: str, device: torch.device) -> _Session:
             _sessions.pop((group, device)).close()
             known = None
         if known is None:
-            if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            if _is_captured(device):
                 raise UsageError(f"a graph is captured, and group '{group}' has no communicator yet: run an op before")
             known = _sessions[group, device] = _Session(ranks, device)
         return known
@@ -233,8 +243,10 @@ def exchange(kind: str, group: str, rows: torch.Tensor) -> torch.Tensor:
 
 def explain(group: str, device: torch.device) -> List[Dict[str, Any]]:
     """What each object of a group runs and why, the one that ran last at the end: its shape, and what
-    Overlap.explain() says."""
-    of = session(group, device)
+    Overlap.explain() says. Not collective: nothing, where no op has run."""
+    ranks, of = process_group(group), _sessions.get((group, device))
+    if of is None or of.ranks is not ranks:
+        return []
     with of.lock:
         return [{**key[0]._asdict(), **one.object.explain()} for key, one in of.in_order()]
 

@@ -12,6 +12,7 @@ from ..._overlap import Shape
 from ...errors import UsageError
 from . import eager, objects, shapes
 from .calls import Gather, How, Sum, key_of
+from .gemm import multiply
 from .objects import Run
 
 TYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -44,6 +45,7 @@ def run_gathered(group: str, gemm: str, run: Run, shape: Shape) -> None:
     run = run._replace(
         a=shapes.ready(run.a), b=[run.b[i] for i in some], out=[run.out[i] for i in some],
         bias=[shapes.ready(run.bias[i]) for i in some] if run.bias else (),
+        scaled=None if run.scaled is None else run.scaled.of_weights(some),
     )  # fmt: skip
     objects.run(group, shape._replace(n=tuple(shape.n[i] for i in some)), gemm, run)
 
@@ -106,9 +108,10 @@ def _gather_columns(A, Bs, group_name, biases, return_A, ranks):
     shapes.check_weights(A, Bs, biases, A.shape[-1] * ranks)
     parts = objects.exchange("allgather", group_name, shapes.ready(A).unsqueeze(0))
     whole = torch.cat(list(parts), -1)
-    rows = whole.flatten(0, -2)
-    found = [torch.addmm(bias, rows, B) for B, bias in zip(Bs, biases)] if biases else [torch.mm(rows, B) for B in Bs]
-    return whole if return_A else None, [one.view(*A.shape[:-1], -1) for one in found]
+    outs = [A.new_empty(*A.shape[:-1], B.shape[1]) for B in Bs]
+    for B, bias, out in zip(Bs, biases or [None] * len(Bs), outs):
+        multiply(whole.flatten(0, -2), B, out.flatten(0, -2), bias)
+    return whole if return_A else None, outs
 
 
 def all_to_all_matmul(
