@@ -29,7 +29,7 @@ struct CallExternal {
   /// value a row 1 column; of `groups` their number.
   uint64_t rows = 1, columns = 1;
   float value = 0;  ///< rounded to `type`
-  /// To the bit: functions tell -0 from 0.
+  /// To the bit: 1 / -0 is not 1 / 0.
   bool operator==(const CallExternal& other) const {
     return std::tie(name, type, data, rows, columns) ==
                std::tie(other.name, other.type, other.data, other.rows, other.columns) &&
