@@ -154,7 +154,7 @@ def _not_contiguous(part, residual, weight):
 
 def _vector(part, residual, weight):
     parts = torch.distributed._functional_collectives.reduce_scatter_tensor(
-        part.flatten(), "sum", 0, dist.group.WORLD.group_name
+        part.flatten().repeat(dist.get_world_size()), "sum", 0, dist.group.WORLD.group_name
     )
     return parts / 2
 
