@@ -205,6 +205,9 @@ class Device {
   virtual std::string architecture() const { return ""; }
   /// How many thread blocks of a kernel that fills one each run at once; 0: as many as there are.
   virtual uint32_t multiprocessors() const { return 0; }
+  /// May switch channels use multicast of the NVLink switch? join_switch() may still find that
+  /// these ranks cannot.
+  virtual bool may_multicast() const { return false; }
   /// How many calls may be queued whose copies the host makes: with more, a launch may wait inside
   /// the driver with a lock that these copies need. 0: any number.
   virtual uint32_t max_copy_calls() const { return 0; }

@@ -228,13 +228,16 @@ TEST_CASE("rows that lie apart are refused where a plan cannot have them") {
     const auto executable = c.load(plan, {.max_bytes = 4096}, diagnostics);
     if (executable == nullptr) return testing::text(diagnostics);
     PieceBuffers buffers(c, diagnostics);
-    const BoundCall call = executable->bind({.bytes = 16 * kPieceRanks,
-                                             .dtype = Dtype::i32,
-                                             .input = buffers.first,
-                                             .output = buffers.second,
-                                             .row_pitch = 12},
-                                            diagnostics);
-    return call ? "it was bound" : "";
+    for (const uint64_t pitch : {uint64_t{12}, (uint64_t{1} << 62) + 16, ~uint64_t{0}}) {
+      const BoundCall call = executable->bind({.bytes = 16 * kPieceRanks,
+                                               .dtype = Dtype::i32,
+                                               .input = buffers.first,
+                                               .output = buffers.second,
+                                               .row_pitch = pitch},
+                                              diagnostics);
+      if (call || diagnostics.all().back().code != "message-size") return "it was bound";
+    }
+    return "";
   });
   CHECK(said == "");
 }

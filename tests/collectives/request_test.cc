@@ -112,6 +112,25 @@ TEST_CASE("a call allows no more blocks than its communicator") {
   CHECK(most_blocks(8, 0) == 8);
 }
 
+TEST_CASE("choices know of multicast where all ranks may use it") {
+  const auto may = [](bool first, bool second) {
+    World world({.devices = 2, .multicast = true});
+    Diagnostics diagnostics;
+    std::vector<std::shared_ptr<Device>> devices;
+    for (const bool one : {first, second}) {
+      const int i = static_cast<int>(devices.size());
+      devices.push_back(world.open(i, i, diagnostics, one));
+    }
+    const auto asked = requests(std::move(devices));
+    CHECK(asked[0] == asked[1]);
+    return asked[0].multicast;
+  };
+  CHECK(may(true, true));
+  CHECK_FALSE(may(true, false));
+  CHECK_FALSE(may(false, true));
+  CHECK_FALSE(may(false, false));
+}
+
 TEST_CASE("the host device has neither") {
   Diagnostics diagnostics;
   std::vector<std::shared_ptr<Device>> devices;

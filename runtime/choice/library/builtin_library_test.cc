@@ -73,6 +73,20 @@ TEST_CASE("a pick is the table's choice, proved, and one pointer") {
   CHECK(picked(*all, {.call = other}) == plan);
 }
 
+TEST_CASE("how much a plan is for does not depend on who asked first") {
+  // 4 ranks: up to 512 KiB of 4 nodes, and of any size where nodes are uneven, by one program.
+  const LibraryCall four{.kind = CollectiveKind::allgather, .ranks = 4, .bytes = 1024, .nodes = 4};
+  LibraryCall uneven = four;
+  uneven.nodes = 0;
+  uneven.bytes = 2 << 20;
+  for (const bool four_first : {true, false}) {
+    const auto all = library();
+    if (four_first) CHECK(picked(*all, {.call = four})->max_bytes == 512 << 10);
+    CHECK(picked(*all, {.call = uneven})->max_bytes >= uneven.bytes);
+    CHECK(picked(*all, {.call = four})->max_bytes == 512 << 10);
+  }
+}
+
 TEST_CASE("kernels for plans of the library lie where MSCCLC_KERNEL_PATH says") {
   ::setenv("MSCCLC_KERNEL_PATH", "/opt/kernels/", 1);
   const auto all = library();

@@ -66,7 +66,8 @@ TableProvider::RowPlan ProgramLibrary::plan_of(const LibraryRow& row, const Plan
     if (bound != 0) order.most_blocks = std::min(order.most_blocks, bound);
   }
   const auto made =
-      made_plan(fmt::format("{};{};{}", order.name(), order.most_blocks, order.architecture));
+      made_plan(fmt::format("{};{};{};{}", order.name(), order.most_blocks, order.architecture,
+                            request.call.nodes));  // max_bytes() asks for them
   bool fresh = false;
   std::call_once(made->once, [&] { make(*made, order), fresh = true; });
   if (fresh || made->diagnostics.has_errors()) {  // warnings once, errors each time

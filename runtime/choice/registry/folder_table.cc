@@ -91,7 +91,8 @@ std::string FolderTable::name_of(const LibraryRow& row, const LibraryCall&) cons
 TableProvider::RowPlan FolderTable::plan_of(const LibraryRow& row, const PlanRequest& request,
                                             Diagnostics& diagnostics) {
   const std::lock_guard lock(mutex_);
-  auto found = plans_.find(row.choice.plan);
+  const auto key = std::pair(row.choice.plan, request.call.nodes);  // max_bytes() asks for both
+  auto found = plans_.find(key);
   if (found == plans_.end()) {
     const std::string path = place() + row.choice.plan;
     const auto text =
@@ -101,7 +102,7 @@ TableProvider::RowPlan FolderTable::plan_of(const LibraryRow& row, const PlanReq
     made->picked.file = path;
     made->picked.max_bytes = max_bytes(row.choice, request.call);
     made->picked.why = fmt::format("the first row of '{}{}' that fits", place(), kTable);
-    found = plans_.emplace(row.choice.plan, std::move(made)).first;
+    found = plans_.emplace(key, std::move(made)).first;
   }
   // Each time: other rows may name the same file.
   if (!check_plan(*found->second, request, diagnostics)) return {};

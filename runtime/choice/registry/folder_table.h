@@ -36,7 +36,8 @@ class FolderTable : public TableProvider {
 
   const ProofPolicy policy_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const CheckedPlan>> plans_;  ///< by name of the file
+  /// By name of the file, and nodes.
+  std::map<std::pair<std::string, uint32_t>, std::shared_ptr<const CheckedPlan>> plans_;
 };
 
 }  // namespace mscclc

@@ -47,6 +47,7 @@ PlanRequest PlanChooser::request(const PlannedCall& planned, bool capturing) con
   request.call.captured = capturing;
   request.architecture = job_.where.architecture;
   request.multiprocessors = job_.where.multiprocessors;
+  request.multicast = job_.where.multicast;
   request.most_blocks = fewer_blocks(job_.most_blocks, planned.most_blocks);
   request.tag = planned.tag;
   return request;

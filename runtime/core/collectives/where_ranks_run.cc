@@ -19,6 +19,7 @@ namespace {
 struct DeviceOfRank {
   uint32_t architecture = 0, multiprocessors = 0;
   uint8_t order = 0;  ///< a SumOrder
+  uint8_t multicast = 0;
 };
 
 /// 90 of "sm_90"; 0 of anything else.
@@ -37,7 +38,8 @@ std::vector<uint8_t> introduce(const Device& device, SumOrder order) {
   ByteWriter(message)
       .number(number_of(device.architecture()))
       .number(device.multiprocessors())
-      .number(static_cast<uint8_t>(order));
+      .number(static_cast<uint8_t>(order))
+      .number(static_cast<uint8_t>(device.may_multicast()));
   return message;
 }
 
@@ -49,6 +51,7 @@ bool read_devices(const std::vector<std::vector<uint8_t>>& messages,
     device.architecture = reader.number<uint32_t>();
     device.multiprocessors = reader.number<uint32_t>();
     device.order = reader.number<uint8_t>();
+    device.multicast = reader.number<uint8_t>();
     if (!reader.ended() || device.order > static_cast<uint8_t>(SumOrder::exact)) {
       diagnostics.error("bad-message", {}, "a peer's message is cut off");
       return false;
@@ -117,10 +120,11 @@ std::optional<WhereRanksRun> find_where_ranks_run(Communicator& communicator, Su
     return std::nullopt;
   }
   WhereRanksRun where{count_nodes(communicator.nodes()), devices[0].architecture,
-                      devices[0].multiprocessors};
+                      devices[0].multiprocessors, devices.size() > 1};
   for (const DeviceOfRank& device : devices) {
     if (device.architecture != where.architecture) where.architecture = 0;
     where.multiprocessors = std::min(where.multiprocessors, device.multiprocessors);
+    where.multicast = where.multicast && device.multicast != 0;
   }
   return where;
 }

@@ -18,6 +18,7 @@ struct WhereRanksRun {
   uint32_t nodes = 1;            ///< LibraryCall::nodes
   uint32_t architecture = 0;     ///< PlanRequest::architecture
   uint32_t multiprocessors = 0;  ///< PlanRequest::multiprocessors
+  bool multicast = false;        ///< PlanRequest::multicast
 };
 
 /// How ranks that are spread unevenly lie, for messages: "0 to 6, 7 to 14". `first_of_node`:

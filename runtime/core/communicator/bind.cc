@@ -15,6 +15,9 @@ namespace {
 /// many bytes; blocks of the next call that wait longer take room from kernels of other streams.
 constexpr uint64_t kMaxEarlyBytes = uint64_t{16} << 20;
 
+/// Between rows, in bytes: far more than there is, and times any number of ranks no overflow.
+constexpr uint64_t kMaxPitch = uint64_t{1} << 46;
+
 /// An order is promised of what is rounded once, at the end.
 bool check_order(const Executable::State& x, const Call& call, Diagnostics& diagnostics) {
   const SumOrder order = x.plan->contract.order;
@@ -68,11 +71,14 @@ bool Binder::check_size() {
 bool Binder::set_pitch() {
   const uint64_t pitch = asked_.row_pitch, part = call_.part_bytes;
   if (pitch == 0) return true;
-  if (pitch < part || !x_.takes_pieces) {
+  const char* const why_not = !x_.takes_pieces    ? "the plan takes no pieces of calls"
+                              : pitch < part      ? "they would overlap"
+                              : pitch > kMaxPitch ? "no memory is so large"
+                                                  : nullptr;
+  if (why_not != nullptr) {
     return refuse(
         diagnostics_, "message-size",
-        fmt::format("rows of {} bytes cannot begin {} bytes apart: {}", part, pitch,
-                    x_.takes_pieces ? "they would overlap" : "the plan takes no pieces of calls"));
+        fmt::format("rows of {} bytes cannot begin {} bytes apart: {}", part, pitch, why_not));
   }
   const bool* const staged = x_.staged_rows;
   callers_pitch_ = RowPitch(contract_, part, pitch, pitch);

@@ -26,7 +26,8 @@ class RunningCalls {
   void launched(StreamHandle stream);
   /// There are calls on it whose end has not been waited for.
   bool is_busy(StreamHandle stream) const;
-  /// All calls on a stream have ended. Where none runs any more, what has been retired goes.
+  /// All calls on a stream have ended. Where none runs any more, what has been retired goes, if the
+  /// device says so, too.
   void ended(StreamHandle stream);
   /// Something that calls may still use goes when they have ended: at once, where none runs; at the
   /// next ended() or release(); or after waiting, where the communicator has gone.

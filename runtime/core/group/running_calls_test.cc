@@ -34,8 +34,14 @@ TEST_CASE("what calls may still use is kept while the device does not wait") {
     const Closing closing(drains);
     closing.calls->release();
     CHECK(closing.watched.expired() == drains);
+  }
+}
+
+TEST_CASE("what calls may still use is kept where a stream's handle may be that of another") {
+  for (const bool drains : {true, false}) {
+    const Closing closing(drains);
     closing.calls->ended(nullptr);
-    CHECK(closing.watched.expired());
+    CHECK(closing.watched.expired() == drains);
   }
 }
 

@@ -58,6 +58,7 @@ bool load_interpreter(const PrimaryContext& context, const KernelLauncher& launc
 bool keep_stack(const PrimaryContext& context, const KernelLauncher& launcher,
                 Diagnostics& diagnostics) {
   const CurrentContext current(context);
+  const OutsideCapture outside(context.driver());
   if (!current.is_set(diagnostics)) return false;
   const int error = launcher.keep_stack();
   if (error == 0) return true;

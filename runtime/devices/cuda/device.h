@@ -112,6 +112,7 @@ class CudaDevice final : public Device {
   std::vector<uint8_t> room() const override;
   std::string architecture() const override;
   uint32_t multiprocessors() const override;
+  bool may_multicast() const override { return multicast_; }
   /// See docs/design/devices.md, "Copies by the host".
   uint32_t max_copy_calls() const override { return 8; }
   Result<std::unique_ptr<CompiledKernels>> load_kernels(std::span<const uint8_t> image) override;

@@ -56,7 +56,9 @@ struct World {
         .keep_stack =
             [this] {
               ++stacks_kept;
-              return stack_error;
+              int least = 0, greatest = 0;  // a call that captures forbid, as that of the limit is
+              const int refused = fake.driver().CtxGetStreamPriorityRange(&least, &greatest);
+              return refused != 0 ? refused : stack_error;
             },
         .launch =
             [this](const device::LaunchPlan& plan, void* stream) {
