@@ -539,6 +539,24 @@ TEST_CASE("a communicator grows by a rank [case-36]") {
   CHECK(ncclGroupEnd() == ncclSuccess);
 }
 
+// NCCL's guide does it so: the id is only given to the new ranks.
+TEST_CASE("a communicator keeps the id by which it grows, for once [case-36]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(2);
+  for (int round = 0; round < 2; ++round) {
+    ncclUniqueId id;
+    REQUIRE(ncclCommGetUniqueId(ranks.comms[0], &id) == ncclSuccess);
+    std::vector<ncclComm_t> grown(3);
+    REQUIRE(grow(ranks, id, {nullptr, nullptr}, grown) == ncclSuccess);
+    CHECK(sum_of(grown) == 6);
+    for (ncclComm_t comm : grown) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  }
+  std::vector<ncclComm_t> grown(2);
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclCommGrow(comm, 3, nullptr, -1, &grown[r], nullptr);
+  }) == ncclInvalidArgument);
+}
+
 TEST_CASE("growing that is refused [case-36]") {
   const ServedBy served(kFakeNccl, false);
   Ranks ranks(2);
@@ -546,6 +564,12 @@ TEST_CASE("growing that is refused [case-36]") {
   ncclComm_t comm = ranks.comms[0], made = nullptr;
   CHECK(ncclCommGetUniqueId(nullptr, &id) == ncclInvalidArgument);
   CHECK(ncclCommGetUniqueId(comm, nullptr) == ncclInvalidArgument);
+  // Without any ncclCommGetUniqueId().
+  std::vector<ncclComm_t> grown(2);
+  CHECK(ranks.together([&](int r, ncclComm_t one) {
+    return ncclCommGrow(one, 3, nullptr, -1, &grown[r], nullptr);
+  }) == ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("no rank gives"));
   REQUIRE(ncclCommGetUniqueId(comm, &id) == ncclSuccess);
   CHECK(ncclCommGrow(comm, 3, &id, -1, nullptr, nullptr) == ncclInvalidArgument);
   CHECK(ncclCommGrow(comm, 2, &id, -1, &made, nullptr) == ncclInvalidArgument);
@@ -553,11 +577,6 @@ TEST_CASE("growing that is refused [case-36]") {
   CHECK(ncclCommGrow(nullptr, 3, nullptr, 2, &made, nullptr) == ncclInvalidArgument);
   CHECK(ncclCommGrow(nullptr, 3, &id, 3, &made, nullptr) == ncclInvalidArgument);
   CHECK(made == nullptr);
-  std::vector<ncclComm_t> grown(2);
-  CHECK(ranks.together([&](int r, ncclComm_t one) {
-    return ncclCommGrow(one, 3, nullptr, -1, &grown[r], nullptr);
-  }) == ncclInvalidArgument);
-  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("no rank gives"));
   std::memset(&id, 0x5a, sizeof id);
   CHECK(ncclCommGrow(nullptr, 3, &id, 2, &made, nullptr) == ncclInvalidArgument);
   CHECK(ranks.together([&](int r, ncclComm_t one) {

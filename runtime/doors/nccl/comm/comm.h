@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,7 @@ struct Comm {
   std::mutex tables;  ///< of what follows
   std::map<ncclRedOp_t, std::shared_ptr<const Reduction>> reductions;
   std::map<void*, std::unique_ptr<Registration>> registrations;
+  std::optional<ncclUniqueId> growth_id;  ///< of ncclCommGetUniqueId(), for the next ncclCommGrow()
 
   ~Comm();
 };

@@ -189,6 +189,12 @@ std::unique_ptr<Bootstrap> meet_once_more(Comm& parent, const Family& family, co
   return meet_again(parent, family, ++parent.meetings[family.ranks], child, diagnostics);
 }
 
+/// The id that ncclCommGetUniqueId() has kept, which serves once.
+std::optional<ncclUniqueId> take_growth_id(Comm& comm) {
+  const std::lock_guard lock(comm.tables);
+  return std::exchange(comm.growth_id, std::nullopt);
+}
+
 /// A communicator that can have children: also one that is revoked. nullptr: `result`.
 CommPointer parent_of(ncclComm_t handle, const char* function, ncclResult_t& result) {
   CommPointer comm = find_comm(handle);
@@ -330,8 +336,13 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
 
 ncclResult_t CommGetUniqueId(ncclComm_t comm, ncclUniqueId* id) {
   ncclResult_t result = ncclSuccess;
-  if (usable_comm(comm, "ncclCommGetUniqueId", result) == nullptr) return result;
-  return GetUniqueId(id);
+  const CommPointer parent = usable_comm(comm, "ncclCommGetUniqueId", result);
+  if (parent == nullptr) return result;
+  result = GetUniqueId(id);
+  if (result != ncclSuccess) return result;
+  const std::lock_guard lock(parent->tables);
+  std::memcpy(&parent->growth_id.emplace(), id, sizeof *id);
+  return ncclSuccess;
 }
 
 ncclResult_t CommGrow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int rank,
@@ -358,8 +369,9 @@ ncclResult_t CommGrow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int ra
   if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
   const auto meet = [given, n = static_cast<uint32_t>(ranks)](Comm& old, Comm& child,
                                                               Diagnostics& diagnostics) {
-    const auto shared =
-        share_id(old.communicator->bootstrap(), given ? &*given : nullptr, diagnostics);
+    const auto kept = take_growth_id(old);
+    const auto& own = given ? given : kept;
+    const auto shared = share_id(old.communicator->bootstrap(), own ? &*own : nullptr, diagnostics);
     child.rank = old.rank;
     child.ranks = n;
     return shared ? meet_by_id(*shared, child, diagnostics) : std::unique_ptr<Bootstrap>();
