@@ -387,6 +387,51 @@ TEST_CASE("device communicators go to NCCL, too, at the group's end [case-92]") 
   CHECK(made[1] == 1);
 }
 
+/// As callers of 2.29 and later have it.
+struct CallersRequirements {
+  struct Resources {
+    Resources* next = nullptr;
+    size_t bytes = 0, rest[5] = {};
+  };
+  struct Teams {
+    Teams* next = nullptr;
+    int ranks = 0, rest[3] = {};
+    void* made = nullptr;
+  };
+  size_t size = sizeof(CallersRequirements);
+  unsigned int magic = MSCCLC_NCCL_MAGIC, version = 23007;
+  Resources* resources = nullptr;
+  Teams* teams = nullptr;
+  bool multimem = false;
+  int barriers = 0, rest[6] = {};
+};
+
+TEST_CASE("what a call for NCCL reads of its caller is read by the call [case-92]") {
+  constexpr const char* kNewer = "tests/fakes/nccl/23007/libnccl.so.2";
+  const ServedBy served(kNewer, false);
+  Ranks ranks(1);
+  CallersRequirements::Resources second{nullptr, 4224}, first{&second, 4222};
+  CallersRequirements::Teams team{nullptr, 4226};
+  CallersRequirements asked;
+  asked.resources = &first, asked.teams = &team, asked.barriers = 4228;
+  int signals[] = {71, 4230, 0, 0, 72, 4231, 0, 0}, made = -1;
+  ncclGroupStart();
+  CHECK(ncclDevCommCreate(ranks.comms[0],
+                          reinterpret_cast<const ncclDevCommRequirements_t*>(&asked),
+                          reinterpret_cast<ncclDevComm_t*>(&made)) == ncclSuccess);
+  CHECK(ncclWaitSignal(2, reinterpret_cast<ncclWaitSignalDesc_t*>(signals), ranks.comms[0],
+                       nullptr) == ncclSuccess);
+  first = {}, second = {}, team = {};
+  asked.resources = nullptr, asked.teams = nullptr, asked.barriers = 0;
+  std::fill(std::begin(signals), std::end(signals), 0);
+  CHECK(ncclGroupEnd() == ncclSuccess);
+  for (const char* seen :
+       {"bytes 4222", "bytes 4224", "team 4226", "barriers 4228", "4230 71", "4231 72"}) {
+    INFO(seen);
+    CHECK(calls_of_fake(seen, kNewer) == 1);
+  }
+}
+
 TEST_CASE("an NCCL without properties says so [case-92]") {
   const ServedBy served(kFakeNccl, false);
   Ranks ranks(1);

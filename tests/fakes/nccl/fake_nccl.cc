@@ -35,7 +35,7 @@ Counts& counts() {
   static Counts* const counts = new Counts;
   return *counts;
 }
-void note_call(const char* name) {
+void note_call(const std::string& name) {
   const std::lock_guard lock(counts().mutex);
   ++counts().calls[name];
 }
@@ -508,12 +508,52 @@ ncclResult_t CommQueryProperties(ncclComm_t comm, ncclCommProperties_t* properti
   if (out->head.version >= 22904) out->lsa_teams = 1;
   return ncclSuccess;
 }
+struct Resources {
+  Resources* next;
+  size_t bytes, rest[5];
+};
+struct Teams {
+  Teams* next;
+  int ranks, rest[3];
+  void* made;
+};
+struct Requirements {
+  Versioned head;
+  const Resources* resources;
+  const Teams* teams;
+  bool multimem;
+  int barriers;
+};
+/// Counts what is asked for, too.
+void note_requirements(const Requirements& asked) {
+  note_call("barriers " + std::to_string(asked.barriers));
+  for (const auto* one = asked.resources; one != nullptr; one = one->next) {
+    note_call("bytes " + std::to_string(one->bytes));
+  }
+  for (const auto* one = asked.teams; one != nullptr; one = one->next) {
+    note_call("team " + std::to_string(one->ranks));
+  }
+}
 /// Before 2.29 requirements have no head that says what they hold.
 ncclResult_t DevCommCreate(ncclComm_t comm, const ncclDevCommRequirements_t* requirements,
                            ncclDevComm_t* made) {
   const auto* const head = reinterpret_cast<const Versioned*>(requirements);
-  if (fake_nccl_version >= 22900 && head->magic != MSCCLC_NCCL_MAGIC) return ncclInvalidUsage;
+  if (fake_nccl_version >= 22900) {
+    if (head->magic != MSCCLC_NCCL_MAGIC) return ncclInvalidUsage;
+    note_requirements(*reinterpret_cast<const Requirements*>(requirements));
+  }
   std::memcpy(made, &comm->rank, sizeof comm->rank);
+  return ncclSuccess;
+}
+/// Counts what is waited for, too: of each signal "PEER COUNT".
+ncclResult_t WaitSignal(int count, ncclWaitSignalDesc_t* descriptors, ncclComm_t, cudaStream_t) {
+  struct Signal {
+    int count, peer, number, context;
+  };
+  const auto* const first = reinterpret_cast<const Signal*>(descriptors);
+  for (const Signal* signal = first; signal != first + count; ++signal) {
+    note_call(std::to_string(signal->peer) + " " + std::to_string(signal->count));
+  }
   return ncclSuccess;
 }
 ncclTeam_t TeamWorld(ncclComm_t comm) { return {comm->clique->ranks, comm->rank, 1}; }
