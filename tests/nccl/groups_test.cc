@@ -52,6 +52,31 @@ TEST_CASE("groups in groups begin at the outermost end [case-53] [case-55]") {
   CHECK(y[0] == 1.0);
 }
 
+TEST_CASE("what NCCL has still in progress at a group's end is awaited of each communicator") {
+  const ServedBy served(kFakeNccl, false);
+  const Setting later("FAKE_NCCL_IN_PROGRESS", "3");
+  Ranks ranks(2);
+  const long before = calls_of_fake("CommGetAsyncError");
+  int value[2] = {1, 2};
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+  }) == ncclSuccess);
+  CHECK(value[1] == 3);
+  CHECK(calls_of_fake("CommGetAsyncError") == before + 2 * (3 + 1));
+}
+
+TEST_CASE("that NCCL is in progress is no error that a communicator keeps") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(1);
+  ncclResult_t state = ncclInternalError;
+  {
+    const Setting busy("FAKE_NCCL_BUSY", "1");
+    CHECK(ncclCommGetAsyncError(ranks.comms[0], &state) == ncclSuccess);
+  }
+  CHECK(ncclCommGetAsyncError(ranks.comms[0], &state) == ncclSuccess);
+  CHECK(state == ncclSuccess);
+}
+
 TEST_CASE("an end without a start [case-54]") { CHECK(ncclGroupEnd() == ncclInvalidUsage); }
 
 TEST_CASE("plan and fallback in one group, in both orders [case-59]") {

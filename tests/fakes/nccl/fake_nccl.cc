@@ -238,7 +238,8 @@ struct ncclComm {
   size_t calls = 0;
   std::map<int, double> scales;  ///< of reductions that were made here
   bool finalized = false;
-  bool stuck = false;  ///< its making never ends: FAKE_NCCL_STUCK
+  bool stuck = false;               ///< its making never ends: FAKE_NCCL_STUCK
+  std::atomic<int> in_progress{0};  ///< so often it says so: FAKE_NCCL_IN_PROGRESS
 };
 
 namespace {
@@ -263,6 +264,7 @@ struct Waited {
 // (compiler-rt 16, sanitizer_tls_get_addr.cpp, Glibc_2_19_tls_header).
 alignas(64) thread_local int depth = 0;
 thread_local std::vector<std::function<void()>> asked;  ///< in the group
+thread_local std::vector<ncclComm_t> posted_by;         ///< of what is asked for
 thread_local std::vector<Waited> waited;
 thread_local std::vector<std::pair<std::shared_ptr<Clique>, std::shared_ptr<bool>>> waited_messages;
 
@@ -284,6 +286,7 @@ ncclResult_t post_all() {
   }
   waited.clear();
   waited_messages.clear();
+  posted_by.clear();
   return aborted ? ncclRemoteError : ncclSuccess;
 }
 
@@ -292,6 +295,7 @@ ncclResult_t post(ncclComm_t comm, Part part) {
   part.scale = scale == comm->scales.end() ? 1.0 : scale->second;
   if (scale != comm->scales.end()) part.op = 0;
   Clique& clique = *comm->clique;
+  posted_by.push_back(comm);
   asked.push_back([comm, &clique, part] {
     const size_t number = comm->calls++;
     const std::lock_guard lock(clique.mutex);
@@ -306,6 +310,7 @@ ncclResult_t post(ncclComm_t comm, Part part) {
 
 /// Half of a message: the other half may be there already.
 ncclResult_t post_message(ncclComm_t comm, int from, int to, Message own, bool sends) {
+  posted_by.push_back(comm);
   asked.push_back([comm, from, to, own, sends] {
     Clique& clique = *comm->clique;
     const std::lock_guard lock(clique.mutex);
@@ -368,7 +373,10 @@ ncclResult_t CommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank
   }
   const std::lock_guard lock(clique->mutex);
   clique->ranks = ranks;
-  *comm = new ncclComm{clique, rank, 0, {}, false, std::getenv("FAKE_NCCL_STUCK") != nullptr};
+  *comm = new ncclComm;
+  (*comm)->clique = clique;
+  (*comm)->rank = rank;
+  (*comm)->stuck = std::getenv("FAKE_NCCL_STUCK") != nullptr;
   return (*comm)->stuck ? ncclInProgress : ncclSuccess;
 }
 
@@ -378,7 +386,9 @@ ncclResult_t CommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, in
 }
 
 ncclResult_t CommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
-  return *error = comm->stuck ? ncclInProgress : ncclSuccess, ncclSuccess;
+  const bool busy = comm->stuck || std::getenv("FAKE_NCCL_BUSY") != nullptr;
+  const bool in_progress = comm->in_progress > 0 && comm->in_progress-- > 0;
+  return *error = busy || in_progress ? ncclInProgress : ncclSuccess, ncclSuccess;
 }
 
 ncclResult_t CommCount(ncclComm_t comm, int* count) {
@@ -416,7 +426,16 @@ ncclResult_t CommAbort(ncclComm_t comm) {
 }
 
 ncclResult_t GroupStart() { return ++depth, ncclSuccess; }
-ncclResult_t GroupEnd() { return --depth > 0 ? ncclSuccess : post_all(); }
+/// FAKE_NCCL_IN_PROGRESS: how often each communicator of a group says that it is, after the end.
+ncclResult_t GroupEnd() {
+  if (--depth > 0) return ncclSuccess;
+  const std::vector<ncclComm_t> comms = posted_by;
+  const ncclResult_t result = post_all();
+  const char* const times = std::getenv("FAKE_NCCL_IN_PROGRESS");
+  if (times == nullptr || comms.empty() || result != ncclSuccess) return result;
+  for (ncclComm_t comm : comms) comm->in_progress = std::atoi(times);
+  return ncclInProgress;
+}
 ncclResult_t GroupSimulateEnd(ncclSimInfo_t* info) {
   if (--depth > 0) return ncclSuccess;
   info->estimatedTime = 1.5f * static_cast<float>(std::exchange(asked, {}).size());

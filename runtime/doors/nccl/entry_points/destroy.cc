@@ -47,9 +47,9 @@ void look(Comm& comm) {
   if (real == nullptr) return;
   ncclResult_t error = ncclSuccess;
   const InsideReal inside;
-  if (real_nccl()->CommGetAsyncError(real, &error) == ncclSuccess && error != ncclSuccess) {
-    comm.async_error = error;
-  }
+  if (real_nccl()->CommGetAsyncError(real, &error) != ncclSuccess) return;
+  // What is in progress is no error yet, and who began it waits for it.
+  if (error != ncclSuccess && error != ncclInProgress) comm.async_error = error;
 }
 
 /// All calls that were made have ended.
