@@ -272,6 +272,53 @@ TEST_CASE("revoke, then split [case-85]") {
   for (ncclComm_t comm : children) CHECK(ncclCommDestroy(comm) == ncclSuccess);
 }
 
+/// Ranks 0 and 1 of three go on without rank 2, and end what waits for it.
+void shrink_two(Ranks& ranks) {
+  std::vector<ncclComm_t> rest(3);
+  on_threads(2, [&](int r) {
+    int lost = 2;
+    ranks.results[r] =
+        ncclCommShrink(ranks.comms[r], &lost, 1, &rest[r], nullptr, kNcclShrinkAbort);
+  });
+  CHECK(ranks.results == std::vector<ncclResult_t>(3, ncclSuccess));
+  for (ncclComm_t comm : rest) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+}
+
+TEST_CASE("a shrink that aborts ends what NCCL waits for [case-34]") {
+  // With ncclCommRevoke() and without.
+  const char* const library =
+      GENERATE("tests/fakes/nccl/22809/libnccl.so.2", "tests/fakes/nccl/22703/libnccl.so.2");
+  const ServedBy served(library, false);
+  Ranks ranks(3);
+  const long before = calls_of_fake("Recv", library);
+  int value = 0;
+  ncclResult_t result = ncclSuccess;
+  std::thread receiver([&] { result = ncclRecv(&value, 1, kInt32, 2, ranks.comms[0], nullptr); });
+  while (calls_of_fake("Recv", library) == before) std::this_thread::yield();
+  shrink_two(ranks);
+  receiver.join();
+  CHECK(result != ncclSuccess);
+}
+
+TEST_CASE("a shrink that aborts ends the messages of plans [case-34]") {
+  const ServedBy served(nullptr, true);
+  Ranks ranks(3);
+  int value[3] = {0, 0, 7};
+  const auto message = [&](int r) {
+    return r == 2 ? ncclSend(&value[2], 1, kInt32, 0, ranks.comms[2], nullptr)
+                  : ncclRecv(&value[0], 1, kInt32, 2, ranks.comms[0], nullptr);
+  };
+  on_threads(3, [&](int r) {  // the route is made
+    if (r != 1) ranks.results[r] = message(r);
+  });
+  REQUIRE(ranks.results == std::vector<ncclResult_t>(3, ncclSuccess));
+  ncclResult_t result = ncclSuccess;
+  std::thread receiver([&] { result = message(0); });
+  shrink_two(ranks);
+  receiver.join();
+  CHECK(result != ncclSuccess);
+}
+
 TEST_CASE("communicators come and go [case-87]") {
   const ServedBy served(kFakeNccl, false);
   { Ranks ranks(2); }

@@ -425,6 +425,14 @@ ncclResult_t CommAbort(ncclComm_t comm) {
   return ncclSuccess;
 }
 
+/// The same, of a communicator that is destroyed later.
+ncclResult_t CommRevoke(ncclComm_t comm, int) {
+  const std::lock_guard lock(comm->clique->mutex);
+  comm->clique->aborted = true;
+  comm->clique->changed.notify_all();
+  return ncclSuccess;
+}
+
 ncclResult_t GroupStart() { return ++depth, ncclSuccess; }
 /// FAKE_NCCL_IN_PROGRESS: how often each communicator of a group says that it is, after the end.
 ncclResult_t GroupEnd() {

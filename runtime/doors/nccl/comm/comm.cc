@@ -141,11 +141,26 @@ ncclResult_t check_stage(const Comm& comm, const char* function) {
 }
 
 ncclResult_t settle(const Comm& comm, ncclComm_t real, ncclResult_t result) {
-  while (result == ncclInProgress && comm.stage != Stage::aborted) {
+  const auto aborted = [&] {
+    return comm.stage == Stage::aborted || (comm.stage == Stage::revoked && comm.real == nullptr);
+  };
+  while (result == ncclInProgress && !aborted()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (real_nccl()->CommGetAsyncError(real, &result) != ncclSuccess) return ncclInternalError;
   }
   return result;
+}
+
+ncclResult_t end_calls(Comm& comm, const char* why) {
+  comm.communicator->abort(why);
+  if (comm.messages != nullptr) comm.messages->abort(why);
+  ncclComm_t real = comm.real;
+  if (real == nullptr) return ncclSuccess;
+  const InsideReal inside;
+  if (real_nccl()->CommRevoke != nullptr)
+    return settle(comm, real, real_nccl()->CommRevoke(real, 0));
+  real = comm.real.exchange(nullptr);
+  return real == nullptr ? ncclSuccess : real_nccl()->CommAbort(real);
 }
 
 namespace {

@@ -126,8 +126,12 @@ CommPointer usable_comm(ncclComm_t handle, const char* function, ncclResult_t& r
 /// ncclSuccess: it is ready; else what to answer to a call of `function`.
 [[nodiscard]] ncclResult_t check_stage(const Comm& comm, const char* function);
 
-/// Waits until the real NCCL has done what it says is in progress, or the communicator is aborted.
+/// Waits until the real NCCL has done what it says is in progress, or its communicator is aborted.
 ncclResult_t settle(const Comm& comm, ncclComm_t real, ncclResult_t result);
+
+/// Ends the calls and messages of it that still run, by plans and by the real NCCL, whose
+/// communicator goes if it cannot be revoked. Needs no lock.
+ncclResult_t end_calls(Comm& comm, const char* why);
 
 /// Collective: makes the real NCCL's communicator if there is none yet. REQUIRES: `mutex` is held,
 /// and the device is current.

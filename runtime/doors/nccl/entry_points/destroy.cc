@@ -162,12 +162,7 @@ ncclResult_t CommRevoke(ncclComm_t handle, int flags) {
         ncclInvalidArgument,
         "ncclCommRevoke: flags are not 0, or the communicator is not ready, or revoked already"));
   }
-  comm->communicator->abort("ncclCommRevoke()");
-  if (comm->messages != nullptr) comm->messages->abort("ncclCommRevoke()");
-  const ncclComm_t real = comm->real;
-  if (real == nullptr || real_nccl()->CommRevoke == nullptr) return ncclSuccess;
-  const InsideReal inside;
-  return settle(*comm, real, real_nccl()->CommRevoke(real, flags));
+  return end_calls(*comm, "ncclCommRevoke()");
 }
 
 }  // namespace entry_points

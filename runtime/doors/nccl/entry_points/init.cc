@@ -325,7 +325,11 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
   }
   const auto settings = child_config(*parent, config);
   if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
-  if ((flags & kNcclShrinkAbort) != 0) parent->communicator->abort("ncclCommShrink()");
+  Stage expected = Stage::ready;
+  if ((flags & kNcclShrinkAbort) != 0 &&
+      parent->stage.compare_exchange_strong(expected, Stage::revoked)) {
+    (void)end_calls(*parent, "ncclCommShrink()");  // what fails there is given up
+  }
   const Family family = survivors(*parent, excluded, count);
   const auto meet = [family](Comm& old, Comm& child, Diagnostics& diagnostics) {
     take_place(child, family);
