@@ -1,7 +1,5 @@
 // Calls that only the real NCCL makes, and that read memory of their callers: copied by the call,
 // as the group's end may come after the caller has used that for something else.
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <cstring>
 #include <list>
@@ -10,9 +8,9 @@
 #include <vector>
 
 #include "runtime/doors/nccl/backends/real.h"
-#include "runtime/doors/nccl/backends/report.h"
 #include "runtime/doors/nccl/calls/comm_calls.h"
 #include "runtime/doors/nccl/calls/group.h"
+#include "runtime/doors/nccl/calls/real_calls.h"
 #include "runtime/doors/nccl/entry_points/entry_points.h"
 
 namespace mscclc::nccl {
@@ -87,11 +85,6 @@ class KeptRequirements {
   std::list<TeamNode> teams_;
 };
 
-ncclResult_t lacks(const RealNccl& real, const char* function) {
-  return fail(ncclInvalidUsage, fmt::format("{}: NCCL {} has no such function", function,
-                                            version_text(real.version)));
-}
-
 }  // namespace
 
 namespace entry_points {
@@ -102,13 +95,13 @@ ncclResult_t WaitSignal(int count, ncclWaitSignalDesc_t* signals, ncclComm_t com
   NcclCall call;
   call.comm = usable_comm(comm, "ncclWaitSignal", result);
   if (call.comm != nullptr) result = check_stream(*call.comm, "ncclWaitSignal", stream);
+  if (result == ncclSuccess) result = check_function(&RealNccl::WaitSignal, "ncclWaitSignal");
   if (result != ncclSuccess) return ThreadGroup::of_thread().fail_with(result);
   call.stream = stream;
   const auto* const first = reinterpret_cast<const WaitedSignal*>(signals);
   const bool any = first != nullptr && count > 0;
   const auto kept = std::make_shared<std::vector<WaitedSignal>>(first, any ? first + count : first);
   call.make = [kept, count, stream](const RealNccl& real, ncclComm_t made) {
-    if (real.WaitSignal == nullptr) return lacks(real, "ncclWaitSignal");
     auto* const signals_now = reinterpret_cast<ncclWaitSignalDesc_t*>(kept->data());
     return real.WaitSignal(count, signals_now, made, stream);
   };
@@ -120,10 +113,10 @@ ncclResult_t DevCommCreate(ncclComm_t comm, const ncclDevCommRequirements_t* req
   ncclResult_t result = ncclSuccess;
   NcclCall call;
   call.comm = usable_comm(comm, "ncclDevCommCreate", result);
-  if (call.comm == nullptr) return ThreadGroup::of_thread().fail_with(result);
+  if (call.comm != nullptr) result = check_function(&RealNccl::DevCommCreate, "ncclDevCommCreate");
+  if (result != ncclSuccess) return ThreadGroup::of_thread().fail_with(result);
   const auto kept = std::make_shared<const KeptRequirements>(requirements);
   call.make = [kept, made](const RealNccl& real, ncclComm_t real_comm) {
-    if (real.DevCommCreate == nullptr) return lacks(real, "ncclDevCommCreate");
     return real.DevCommCreate(real_comm, kept->get(), made);
   };
   return ThreadGroup::of_thread().add(std::move(call));
