@@ -258,6 +258,26 @@ TEST_CASE("a communicator that is not waited for, and its child [case-23] [case-
   mscclc::testing::await_end_of_threads("mscclc-nccl");  // they use the fake NCCL
 }
 
+TEST_CASE("what is finalized without waiting is not destroyed under it [case-81]") {
+  const ServedBy served(kFakeNccl, false);
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  CallersConfig config(80, 22809);
+  config.at(16) = 0;
+  ncclComm_t comm = nullptr;
+  REQUIRE(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
+  REQUIRE(await(comm) == ncclSuccess);
+  {
+    const Held finalizing("CommFinalize");
+    CHECK(ncclCommFinalize(comm) == ncclInProgress);
+    CHECK(ncclCommDestroy(comm) == ncclInvalidArgument);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("wait for it, or abort it"));
+  }
+  CHECK(await(comm) == ncclSuccess);
+  CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
+}
+
 TEST_CASE("blocking and other communicators in one group [case-62]") {
   const ServedBy served(kFakeNccl, false);
   ncclUniqueId id;

@@ -64,14 +64,35 @@ class ServedBy {
   }
 };
 
-/// How often the function of a fake NCCL was called in this process.
-inline long calls_of_fake(const char* name, const char* library = kFakeNccl) {
+/// A function by which tests speak to a fake NCCL that is loaded.
+template <typename Function>
+Function* function_of_fake(const char* name, const char* library) {
   void* const handle = ::dlopen(ServedBy::absolute(library).c_str(), RTLD_NOW | RTLD_NOLOAD);
   REQUIRE(handle != nullptr);
-  const auto count = reinterpret_cast<long (*)(const char*)>(::dlsym(handle, "fakeNcclCalls"));
-  REQUIRE(count != nullptr);
-  return count(name);
+  auto* const function = reinterpret_cast<Function*>(::dlsym(handle, name));
+  REQUIRE(function != nullptr);
+  return function;
 }
+
+/// How often the function of a fake NCCL was called in this process.
+inline long calls_of_fake(const char* name, const char* library = kFakeNccl) {
+  return function_of_fake<long(const char*)>("fakeNcclCalls", library)(name);
+}
+
+/// While it lives, calls of a function of the fake NCCL wait.
+class Held {
+ public:
+  explicit Held(const char* name) : name_(name) { hold(true); }
+  ~Held() { hold(false); }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  void hold(bool held) {
+    function_of_fake<void(const char*, bool)>("fakeNcclHold", kFakeNccl)(name_, held);
+  }
+  const char* const name_;
+};
 
 /// Runs fn(rank) on a thread for each rank; the results must be asked after it.
 inline void on_threads(int ranks, const std::function<void(int rank)>& fn) {

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -24,20 +25,25 @@ extern "C" const int fake_nccl_version;
 
 /// How often a function was called, by its name without nccl.
 extern "C" __attribute__((visibility("default"))) long fakeNcclCalls(const char* name);
+/// From now on calls of this function wait, or no more.
+extern "C" __attribute__((visibility("default"))) void fakeNcclHold(const char* name, bool held);
 
 namespace {
 
 struct Counts {
   std::mutex mutex;
   std::map<std::string, long> calls;
+  std::set<std::string> held;
+  std::condition_variable released;
 };
 Counts& counts() {
   static Counts* const counts = new Counts;
   return *counts;
 }
 void note_call(const std::string& name) {
-  const std::lock_guard lock(counts().mutex);
+  std::unique_lock lock(counts().mutex);
   ++counts().calls[name];
+  counts().released.wait(lock, [&] { return !counts().held.contains(name); });
 }
 
 enum class Kind {
@@ -334,6 +340,13 @@ ncclResult_t post_message(ncclComm_t comm, int from, int to, Message own, bool s
 }
 
 }  // namespace
+
+void fakeNcclHold(const char* name, bool held) {
+  const std::lock_guard lock(counts().mutex);
+  if (held) counts().held.insert(name);
+  if (!held) counts().held.erase(name);
+  counts().released.notify_all();
+}
 
 long fakeNcclCalls(const char* name) {
   const std::lock_guard lock(counts().mutex);

@@ -127,6 +127,11 @@ ncclResult_t CommDestroy(ncclComm_t handle) {
   if (found->stage == Stage::making) {
     return fail(ncclInvalidArgument, "ncclCommDestroy: the communicator is not ready: abort it");
   }
+  if (found->stage == Stage::finalized && found->async_error == ncclInProgress) {
+    return ThreadGroup::of_thread().fail_with(
+        fail(ncclInvalidArgument,
+             "ncclCommDestroy: the communicator is still finalized: wait for it, or abort it"));
+  }
   const CommPointer comm = remove_comm(handle);
   if (comm == nullptr) return no_such("ncclCommDestroy");  // another thread was faster
   const auto run = [comm] {
