@@ -13,21 +13,6 @@
 namespace mscclc::nccl::testing {
 namespace {
 
-/// The sum over all ranks of 1 + rank, by one allreduce of a group; -1: an error.
-int sum_of(const std::vector<ncclComm_t>& comms) {
-  std::vector<int> values(comms.size());
-  ncclGroupStart();
-  for (size_t i = 0; i < comms.size(); ++i) {
-    int rank = 0;
-    if (ncclCommUserRank(comms[i], &rank) != ncclSuccess) return -1;
-    values[i] = 1 + rank;
-    (void)ncclAllReduce(&values[i], &values[i], 1, kInt32, kSum, comms[i], nullptr);
-  }
-  if (ncclGroupEnd() != ncclSuccess) return -1;
-  const bool equal = std::equal(values.begin() + 1, values.end(), values.begin());
-  return equal ? values[0] : -1;
-}
-
 TEST_CASE("ids are 128 bytes at any address [case-10] [case-11]") {
   const ServedBy served(kFakeNccl, false);
   std::vector<char> raw(130, 'x');
@@ -218,15 +203,6 @@ TEST_CASE("maxCTAs and NCCL_MAX_CTAS bound the blocks of plans, on all ranks ali
     CHECK(bounds_of({8, kNcclUndefinedInt}) == Bounds{8, 8});
   }
   ::unsetenv("NCCL_MAX_CTAS");
-}
-
-ncclResult_t await(ncclComm_t comm) {
-  ncclResult_t state = ncclInProgress;
-  while (state == ncclInProgress) {
-    if (ncclCommGetAsyncError(comm, &state) != ncclSuccess) return ncclInternalError;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return state;
 }
 
 TEST_CASE("a communicator that is not waited for, and its child [case-23] [case-31]") {
@@ -470,13 +446,11 @@ TEST_CASE("shrink [case-34]") {
 TEST_CASE("abort ends a shrink that waits for a rank, by the child or its parent [case-34]") {
   const ServedBy served(kFakeNccl, false);
   const bool by_parent = GENERATE(false, true);
-  Ranks ranks(3);
+  UnwaitedRanks ranks(3);
   ::setenv("MSCCLC_TIMEOUT", "0", 1);  // forever
-  CallersConfig config(80, 22809);
-  config.at(16) = 0;
   int excluded[] = {2};
   ncclComm_t child = nullptr;
-  REQUIRE(ncclCommShrink(ranks.comms[0], excluded, 1, &child, config.get(), 0) == ncclInProgress);
+  REQUIRE(ncclCommShrink(ranks.comms[0], excluded, 1, &child, nullptr, 0) == ncclInProgress);
   if (by_parent) {
     CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
     CHECK(await(child) == ncclInvalidUsage);
@@ -518,15 +492,13 @@ ncclResult_t grow(Ranks& ranks, const ncclUniqueId& id,
 
 TEST_CASE("growing ends when the communicator fails [case-36]") {
   const ServedBy served(nullptr, true);
-  Ranks ranks(2);
+  UnwaitedRanks ranks(2);
   ::setenv("MSCCLC_TIMEOUT", "0", 1);  // forever
-  CallersConfig config(80, 22809);
-  config.at(16) = 0;
   ncclUniqueId id;
   REQUIRE(ncclCommGetUniqueId(ranks.comms[1], &id) == ncclSuccess);
   std::vector<ncclComm_t> grown(2);
   for (int r = 0; r < 2; ++r) {
-    REQUIRE(ncclCommGrow(ranks.comms[r], 3, &id, -1, &grown[r], config.get()) == ncclInProgress);
+    REQUIRE(ncclCommGrow(ranks.comms[r], 3, &id, -1, &grown[r], nullptr) == ncclInProgress);
   }
   while (mscclc::testing::threads_named("mscclc-boot") < 4) std::this_thread::yield();
   CHECK(ncclCommRevoke(ranks.comms[1], 0) == ncclSuccess);

@@ -280,17 +280,19 @@ std::unique_ptr<PlanCalls> make_plan_calls(Communicator& communicator,
 
 void use_library_plans() { set_plan_calls(make_library_calls); }
 
-ncclResult_t make_comm(Comm& comm, const Meet& meet) {
+ncclResult_t make_comm(Comm& comm, const Meet& meet,
+                       const std::function<void(ncclResult_t)>& made) {
   const std::lock_guard lock(comm.mutex);
   ncclResult_t result = make_parts(comm, meet);
   Stage expected = Stage::making;
-  const Stage made = result == ncclSuccess ? Stage::ready : Stage::failed;
-  const bool wanted = comm.stage.compare_exchange_strong(expected, made);
-  comm.async_error = result;  // after the stage: a caller that learns that it is made calls at once
-  if (!wanted) {
+  const Stage next = result == ncclSuccess ? Stage::ready : Stage::failed;
+  if (!comm.stage.compare_exchange_strong(expected, next)) {
     (void)close_comm(comm, true);
-    return fail(ncclInvalidUsage, "the communicator was aborted while it was made");
+    result = fail(ncclInvalidUsage, "the communicator was aborted while it was made");
   }
+  // After the stage: a caller that learns that it is made calls at once.
+  if (made) made(result);
+  comm.async_error = result;
   if (result != ncclSuccess) return result;
   if (const RealNccl* real = real_nccl()) announce_version(real->version);
   if (const auto problem = nvtx_problem()) {

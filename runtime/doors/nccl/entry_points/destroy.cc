@@ -116,7 +116,8 @@ ncclResult_t CommFinalize(ncclComm_t handle) {
                                                 comm->stage = Stage::ready;
                                                 comm->async_error = ncclSuccess;
                                               },
-                                          .blocking = comm->blocking});
+                                          .blocking = comm->blocking,
+                                          .in_turn = comm.get()});
 }
 
 ncclResult_t CommDestroy(ncclComm_t handle) {
@@ -132,6 +133,8 @@ ncclResult_t CommDestroy(ncclComm_t handle) {
         fail(ncclInvalidArgument,
              "ncclCommDestroy: the communicator is still finalized: wait for it, or abort it"));
   }
+  const ncclResult_t children = check_children(*found, "ncclCommDestroy");
+  if (children != ncclSuccess) return ThreadGroup::of_thread().fail_with(children);
   const CommPointer comm = remove_comm(handle);
   if (comm == nullptr) return no_such("ncclCommDestroy");  // another thread was faster
   const auto run = [comm] {
@@ -143,7 +146,7 @@ ncclResult_t CommDestroy(ncclComm_t handle) {
     return result;
   };
   return ThreadGroup::of_thread().add(
-      Job{.run = run, .cancel = [comm] { put_back_comm(comm); }, .blocking = true});
+      Job{.run = run, .cancel = [comm] { put_back_comm(comm); }, .in_turn = comm.get()});
 }
 
 ncclResult_t CommAbort(ncclComm_t handle) {
