@@ -272,6 +272,53 @@ TEST_CASE("revoke, then split [case-85]") {
   for (ncclComm_t comm : children) CHECK(ncclCommDestroy(comm) == ncclSuccess);
 }
 
+/// Ranks 0 and 1 of three go on without rank 2, and end what waits for it.
+void shrink_two(Ranks& ranks) {
+  std::vector<ncclComm_t> rest(3);
+  on_threads(2, [&](int r) {
+    int lost = 2;
+    ranks.results[r] =
+        ncclCommShrink(ranks.comms[r], &lost, 1, &rest[r], nullptr, kNcclShrinkAbort);
+  });
+  CHECK(ranks.results == std::vector<ncclResult_t>(3, ncclSuccess));
+  for (ncclComm_t comm : rest) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+}
+
+TEST_CASE("a shrink that aborts ends what NCCL waits for [case-34]") {
+  // With ncclCommRevoke() and without.
+  const char* const library =
+      GENERATE("tests/fakes/nccl/22809/libnccl.so.2", "tests/fakes/nccl/22703/libnccl.so.2");
+  const ServedBy served(library, false);
+  Ranks ranks(3);
+  const long before = calls_of_fake("Recv", library);
+  int value = 0;
+  ncclResult_t result = ncclSuccess;
+  std::thread receiver([&] { result = ncclRecv(&value, 1, kInt32, 2, ranks.comms[0], nullptr); });
+  while (calls_of_fake("Recv", library) == before) std::this_thread::yield();
+  shrink_two(ranks);
+  receiver.join();
+  CHECK(result != ncclSuccess);
+}
+
+TEST_CASE("a shrink that aborts ends the messages of plans [case-34]") {
+  const ServedBy served(nullptr, true);
+  Ranks ranks(3);
+  int value[3] = {0, 0, 7};
+  const auto message = [&](int r) {
+    return r == 2 ? ncclSend(&value[2], 1, kInt32, 0, ranks.comms[2], nullptr)
+                  : ncclRecv(&value[0], 1, kInt32, 2, ranks.comms[0], nullptr);
+  };
+  on_threads(3, [&](int r) {  // the route is made
+    if (r != 1) ranks.results[r] = message(r);
+  });
+  REQUIRE(ranks.results == std::vector<ncclResult_t>(3, ncclSuccess));
+  ncclResult_t result = ncclSuccess;
+  std::thread receiver([&] { result = message(0); });
+  shrink_two(ranks);
+  receiver.join();
+  CHECK(result != ncclSuccess);
+}
+
 TEST_CASE("communicators come and go [case-87]") {
   const ServedBy served(kFakeNccl, false);
   { Ranks ranks(2); }
@@ -385,6 +432,51 @@ TEST_CASE("device communicators go to NCCL, too, at the group's end [case-92]") 
   CHECK(create(asked) == ncclSuccess);
   CHECK(made[0] == 0);
   CHECK(made[1] == 1);
+}
+
+/// As callers of 2.29 and later have it.
+struct CallersRequirements {
+  struct Resources {
+    Resources* next = nullptr;
+    size_t bytes = 0, rest[5] = {};
+  };
+  struct Teams {
+    Teams* next = nullptr;
+    int ranks = 0, rest[3] = {};
+    void* made = nullptr;
+  };
+  size_t size = sizeof(CallersRequirements);
+  unsigned int magic = MSCCLC_NCCL_MAGIC, version = 23007;
+  Resources* resources = nullptr;
+  Teams* teams = nullptr;
+  bool multimem = false;
+  int barriers = 0, rest[6] = {};
+};
+
+TEST_CASE("what a call for NCCL reads of its caller is read by the call [case-92]") {
+  constexpr const char* kNewer = "tests/fakes/nccl/23007/libnccl.so.2";
+  const ServedBy served(kNewer, false);
+  Ranks ranks(1);
+  CallersRequirements::Resources second{nullptr, 4224}, first{&second, 4222};
+  CallersRequirements::Teams team{nullptr, 4226};
+  CallersRequirements asked;
+  asked.resources = &first, asked.teams = &team, asked.barriers = 4228;
+  int signals[] = {71, 4230, 0, 0, 72, 4231, 0, 0}, made = -1;
+  ncclGroupStart();
+  CHECK(ncclDevCommCreate(ranks.comms[0],
+                          reinterpret_cast<const ncclDevCommRequirements_t*>(&asked),
+                          reinterpret_cast<ncclDevComm_t*>(&made)) == ncclSuccess);
+  CHECK(ncclWaitSignal(2, reinterpret_cast<ncclWaitSignalDesc_t*>(signals), ranks.comms[0],
+                       nullptr) == ncclSuccess);
+  first = {}, second = {}, team = {};
+  asked.resources = nullptr, asked.teams = nullptr, asked.barriers = 0;
+  std::fill(std::begin(signals), std::end(signals), 0);
+  CHECK(ncclGroupEnd() == ncclSuccess);
+  for (const char* seen :
+       {"bytes 4222", "bytes 4224", "team 4226", "barriers 4228", "4230 71", "4231 72"}) {
+    INFO(seen);
+    CHECK(calls_of_fake(seen, kNewer) == 1);
+  }
 }
 
 TEST_CASE("an NCCL without properties says so [case-92]") {

@@ -1,4 +1,8 @@
 // Groups of calls: when they begin, what drops them, what does not wait for their end.
+#include <memory>
+#include <string>
+
+#include "tests/nccl/forwarded_calls.h"
 #include "tests/nccl/test_ranks.h"
 
 namespace mscclc::nccl::testing {
@@ -50,6 +54,62 @@ TEST_CASE("groups in groups begin at the outermost end [case-53] [case-55]") {
   CHECK(ncclGroupEnd() == ncclSuccess);
   CHECK(x[1] == 2);
   CHECK(y[0] == 1.0);
+}
+
+TEST_CASE("what NCCL has still in progress at a group's end is awaited of each communicator") {
+  const ServedBy served(kFakeNccl, false);
+  const Setting later("FAKE_NCCL_IN_PROGRESS", "3");
+  Ranks ranks(2);
+  const long before = calls_of_fake("CommGetAsyncError");
+  int value[2] = {1, 2};
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
+  }) == ncclSuccess);
+  CHECK(value[1] == 3);
+  CHECK(calls_of_fake("CommGetAsyncError") == before + 2 * (3 + 1));
+}
+
+TEST_CASE("that NCCL is in progress is no error that a communicator keeps") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(1);
+  ncclResult_t state = ncclInternalError;
+  {
+    const Setting busy("FAKE_NCCL_BUSY", "1");
+    CHECK(ncclCommGetAsyncError(ranks.comms[0], &state) == ncclSuccess);
+  }
+  CHECK(ncclCommGetAsyncError(ranks.comms[0], &state) == ncclSuccess);
+  CHECK(state == ncclSuccess);
+}
+
+/// Plans that serve no all-to-all.
+class WithoutAllToAll final : public ForwardedCalls {
+ public:
+  using ForwardedCalls::ForwardedCalls;
+  std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
+                                    std::string* what) override {
+    if (call.kind == CollectiveKind::alltoall) return nullptr;
+    return ForwardedCalls::serve(call, stream, capturing, what);
+  }
+};
+
+TEST_CASE("what NCCL lacks is refused before anything of its group is launched [case-60]") {
+  const ServedBy served("tests/fakes/nccl/22703/libnccl.so.2", true);
+  serve_by<WithoutAllToAll>();
+  Ranks ranks(2);
+  int value[2] = {1, 2}, other[2] = {1, 2}, rows[2][2] = {}, received[2][2] = {};
+  const auto add = [&](int* values) {
+    return [values](int r, ncclComm_t comm) {
+      return ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, comm, nullptr);
+    };
+  };
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    (void)add(value)(r, comm);
+    return ncclAlltoAll(rows[r], received[r], 1, kInt32, comm, nullptr);
+  }) == ncclInvalidUsage);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("AlltoAll: NCCL 2.27.3 has no such call"));
+  CHECK(ranks.together(add(other)) == ncclSuccess);  // what was launched before it has ended, too
+  CHECK(other[0] == 3);
+  CHECK((value[0] == 1 && value[1] == 2));
 }
 
 TEST_CASE("an end without a start [case-54]") { CHECK(ncclGroupEnd() == ncclInvalidUsage); }

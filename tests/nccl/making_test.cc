@@ -13,21 +13,6 @@
 namespace mscclc::nccl::testing {
 namespace {
 
-/// The sum over all ranks of 1 + rank, by one allreduce of a group; -1: an error.
-int sum_of(const std::vector<ncclComm_t>& comms) {
-  std::vector<int> values(comms.size());
-  ncclGroupStart();
-  for (size_t i = 0; i < comms.size(); ++i) {
-    int rank = 0;
-    if (ncclCommUserRank(comms[i], &rank) != ncclSuccess) return -1;
-    values[i] = 1 + rank;
-    (void)ncclAllReduce(&values[i], &values[i], 1, kInt32, kSum, comms[i], nullptr);
-  }
-  if (ncclGroupEnd() != ncclSuccess) return -1;
-  const bool equal = std::equal(values.begin() + 1, values.end(), values.begin());
-  return equal ? values[0] : -1;
-}
-
 TEST_CASE("ids are 128 bytes at any address [case-10] [case-11]") {
   const ServedBy served(kFakeNccl, false);
   std::vector<char> raw(130, 'x');
@@ -75,7 +60,7 @@ TEST_CASE("an invalid setting is refused") {
              Catch::Contains("MSCCLC_NCCL_COMM is 'late'; allowed is 'init' or 'lazy'"));
   ::unsetenv("MSCCLC_NCCL_COMM");
   for (const char* name : {"MSCCLC_TIMEOUT", "MSCCLC_IB_HCA", "MSCCLC_SOCKET_IFNAME", "MSCCLC_ID",
-                           "MSCCLC_IB_QPS", "MSCCLC_CHECK_CALLS", "NCCL_MAX_CTAS"}) {
+                           "MSCCLC_IB_QPS", "MSCCLC_CHECK_CALLS"}) {
     INFO(name);
     const char* const before = ::getenv(name);
     const std::string kept = before == nullptr ? "" : before;
@@ -212,22 +197,12 @@ TEST_CASE("maxCTAs and NCCL_MAX_CTAS bound the blocks of plans, on all ranks ali
   CHECK(bounds_of({kNcclUndefinedInt, 16}) == Bounds{16, 16});
   ::setenv("NCCL_MAX_CTAS", "2", 1);
   CHECK(bounds_of({8, kNcclUndefinedInt}) == Bounds{2, 2});
-  ::setenv("NCCL_MAX_CTAS", "many", 1);
-  ncclUniqueId id;
-  ncclComm_t comm = nullptr;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
-  CHECK(ncclCommInitRank(&comm, 1, id, 0) == ncclInvalidUsage);
-  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("NCCL_MAX_CTAS"));
-  ::unsetenv("NCCL_MAX_CTAS");
-}
-
-ncclResult_t await(ncclComm_t comm) {
-  ncclResult_t state = ncclInProgress;
-  while (state == ncclInProgress) {
-    if (ncclCommGetAsyncError(comm, &state) != ncclSuccess) return ncclInternalError;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (const char* ignored : {"0", "-1", "many"}) {
+    INFO(ignored);
+    ::setenv("NCCL_MAX_CTAS", ignored, 1);
+    CHECK(bounds_of({8, kNcclUndefinedInt}) == Bounds{8, 8});
   }
-  return state;
+  ::unsetenv("NCCL_MAX_CTAS");
 }
 
 TEST_CASE("a communicator that is not waited for, and its child [case-23] [case-31]") {
@@ -257,6 +232,26 @@ TEST_CASE("a communicator that is not waited for, and its child [case-23] [case-
     CHECK(ncclCommDestroy(comm) == ncclSuccess);
   }
   mscclc::testing::await_end_of_threads("mscclc-nccl");  // they use the fake NCCL
+}
+
+TEST_CASE("what is finalized without waiting is not destroyed under it [case-81]") {
+  const ServedBy served(kFakeNccl, false);
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  CallersConfig config(80, 22809);
+  config.at(16) = 0;
+  ncclComm_t comm = nullptr;
+  REQUIRE(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
+  REQUIRE(await(comm) == ncclSuccess);
+  {
+    const Held finalizing("CommFinalize");
+    CHECK(ncclCommFinalize(comm) == ncclInProgress);
+    CHECK(ncclCommDestroy(comm) == ncclInvalidArgument);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("wait for it, or abort it"));
+  }
+  CHECK(await(comm) == ncclSuccess);
+  CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
 }
 
 TEST_CASE("blocking and other communicators in one group [case-62]") {
@@ -451,13 +446,11 @@ TEST_CASE("shrink [case-34]") {
 TEST_CASE("abort ends a shrink that waits for a rank, by the child or its parent [case-34]") {
   const ServedBy served(kFakeNccl, false);
   const bool by_parent = GENERATE(false, true);
-  Ranks ranks(3);
+  UnwaitedRanks ranks(3);
   ::setenv("MSCCLC_TIMEOUT", "0", 1);  // forever
-  CallersConfig config(80, 22809);
-  config.at(16) = 0;
   int excluded[] = {2};
   ncclComm_t child = nullptr;
-  REQUIRE(ncclCommShrink(ranks.comms[0], excluded, 1, &child, config.get(), 0) == ncclInProgress);
+  REQUIRE(ncclCommShrink(ranks.comms[0], excluded, 1, &child, nullptr, 0) == ncclInProgress);
   if (by_parent) {
     CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
     CHECK(await(child) == ncclInvalidUsage);
@@ -499,15 +492,13 @@ ncclResult_t grow(Ranks& ranks, const ncclUniqueId& id,
 
 TEST_CASE("growing ends when the communicator fails [case-36]") {
   const ServedBy served(nullptr, true);
-  Ranks ranks(2);
+  UnwaitedRanks ranks(2);
   ::setenv("MSCCLC_TIMEOUT", "0", 1);  // forever
-  CallersConfig config(80, 22809);
-  config.at(16) = 0;
   ncclUniqueId id;
   REQUIRE(ncclCommGetUniqueId(ranks.comms[1], &id) == ncclSuccess);
   std::vector<ncclComm_t> grown(2);
   for (int r = 0; r < 2; ++r) {
-    REQUIRE(ncclCommGrow(ranks.comms[r], 3, &id, -1, &grown[r], config.get()) == ncclInProgress);
+    REQUIRE(ncclCommGrow(ranks.comms[r], 3, &id, -1, &grown[r], nullptr) == ncclInProgress);
   }
   while (mscclc::testing::threads_named("mscclc-boot") < 4) std::this_thread::yield();
   CHECK(ncclCommRevoke(ranks.comms[1], 0) == ncclSuccess);
@@ -540,6 +531,24 @@ TEST_CASE("a communicator grows by a rank [case-36]") {
   CHECK(ncclGroupEnd() == ncclSuccess);
 }
 
+// NCCL's guide does it so: the id is only given to the new ranks.
+TEST_CASE("a communicator keeps the id by which it grows, for once [case-36]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(2);
+  for (int round = 0; round < 2; ++round) {
+    ncclUniqueId id;
+    REQUIRE(ncclCommGetUniqueId(ranks.comms[0], &id) == ncclSuccess);
+    std::vector<ncclComm_t> grown(3);
+    REQUIRE(grow(ranks, id, {nullptr, nullptr}, grown) == ncclSuccess);
+    CHECK(sum_of(grown) == 6);
+    for (ncclComm_t comm : grown) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  }
+  std::vector<ncclComm_t> grown(2);
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclCommGrow(comm, 3, nullptr, -1, &grown[r], nullptr);
+  }) == ncclInvalidArgument);
+}
+
 TEST_CASE("growing that is refused [case-36]") {
   const ServedBy served(kFakeNccl, false);
   Ranks ranks(2);
@@ -547,6 +556,12 @@ TEST_CASE("growing that is refused [case-36]") {
   ncclComm_t comm = ranks.comms[0], made = nullptr;
   CHECK(ncclCommGetUniqueId(nullptr, &id) == ncclInvalidArgument);
   CHECK(ncclCommGetUniqueId(comm, nullptr) == ncclInvalidArgument);
+  // Without any ncclCommGetUniqueId().
+  std::vector<ncclComm_t> grown(2);
+  CHECK(ranks.together([&](int r, ncclComm_t one) {
+    return ncclCommGrow(one, 3, nullptr, -1, &grown[r], nullptr);
+  }) == ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("no rank gives"));
   REQUIRE(ncclCommGetUniqueId(comm, &id) == ncclSuccess);
   CHECK(ncclCommGrow(comm, 3, &id, -1, nullptr, nullptr) == ncclInvalidArgument);
   CHECK(ncclCommGrow(comm, 2, &id, -1, &made, nullptr) == ncclInvalidArgument);
@@ -554,11 +569,6 @@ TEST_CASE("growing that is refused [case-36]") {
   CHECK(ncclCommGrow(nullptr, 3, nullptr, 2, &made, nullptr) == ncclInvalidArgument);
   CHECK(ncclCommGrow(nullptr, 3, &id, 3, &made, nullptr) == ncclInvalidArgument);
   CHECK(made == nullptr);
-  std::vector<ncclComm_t> grown(2);
-  CHECK(ranks.together([&](int r, ncclComm_t one) {
-    return ncclCommGrow(one, 3, nullptr, -1, &grown[r], nullptr);
-  }) == ncclInvalidArgument);
-  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("no rank gives"));
   std::memset(&id, 0x5a, sizeof id);
   CHECK(ncclCommGrow(nullptr, 3, &id, 2, &made, nullptr) == ncclInvalidArgument);
   CHECK(ranks.together([&](int r, ncclComm_t one) {

@@ -172,6 +172,17 @@ TEST_CASE("lines of NCCL_DEBUG that cannot be written are reported once") {
         "mscclc: lines of NCCL_DEBUG are lost: NCCL_DEBUG_FILE: No space left on device (28)\n");
 }
 
+TEST_CASE("what NCCL ignores of its own variables counts as not set, and brings a warning") {
+  const ServedBy served(nullptr, false);
+  for (const auto& [name, value] : Settings{{"NCCL_MAX_CTAS", "0"},
+                                            {"NCCL_CTA_POLICY", "BEST"},
+                                            {"NCCL_GRAPH_MIXING_SUPPORT", "2"}}) {
+    const std::string said = output_with({{name, value}}, [] { const Ranks ranks(1); });
+    CHECK_THAT(said, Catch::Contains(" NCCL WARN " + name + " is '" + value +
+                                     "', which counts as not set: "));
+  }
+}
+
 TEST_CASE("NCCL_COMM_BLOCKING that means nothing leaves it to the configuration") {
   const ServedBy served(nullptr, false);
   ncclUniqueId id;

@@ -5,7 +5,9 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -16,6 +18,7 @@
 #include "runtime/doors/nccl/abi/api.h"
 #include "runtime/doors/nccl/backends/real.h"
 #include "runtime/doors/nccl/comm/make.h"
+#include "tests/helpers/runtime/named_threads.h"
 
 namespace mscclc::nccl::testing {
 
@@ -64,14 +67,35 @@ class ServedBy {
   }
 };
 
-/// How often the function of a fake NCCL was called in this process.
-inline long calls_of_fake(const char* name, const char* library = kFakeNccl) {
+/// A function by which tests speak to a fake NCCL that is loaded.
+template <typename Function>
+Function* function_of_fake(const char* name, const char* library) {
   void* const handle = ::dlopen(ServedBy::absolute(library).c_str(), RTLD_NOW | RTLD_NOLOAD);
   REQUIRE(handle != nullptr);
-  const auto count = reinterpret_cast<long (*)(const char*)>(::dlsym(handle, "fakeNcclCalls"));
-  REQUIRE(count != nullptr);
-  return count(name);
+  auto* const function = reinterpret_cast<Function*>(::dlsym(handle, name));
+  REQUIRE(function != nullptr);
+  return function;
 }
+
+/// How often the function of a fake NCCL was called in this process.
+inline long calls_of_fake(const char* name, const char* library = kFakeNccl) {
+  return function_of_fake<long(const char*)>("fakeNcclCalls", library)(name);
+}
+
+/// While it lives, calls of a function of the fake NCCL wait.
+class Held {
+ public:
+  explicit Held(const char* name) : name_(name) { hold(true); }
+  ~Held() { hold(false); }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  void hold(bool held) {
+    function_of_fake<void(const char*, bool)>("fakeNcclHold", kFakeNccl)(name_, held);
+  }
+  const char* const name_;
+};
 
 /// Runs fn(rank) on a thread for each rank; the results must be asked after it.
 inline void on_threads(int ranks, const std::function<void(int rank)>& fn) {
@@ -124,6 +148,62 @@ struct CallersConfig {
   ncclConfig_t* get() { return reinterpret_cast<ncclConfig_t*>(words); }
   alignas(8) int words[40];
 };
+
+/// What a communicator says once it is not ncclInProgress any more.
+inline ncclResult_t await(ncclComm_t comm) {
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress) {
+    if (ncclCommGetAsyncError(comm, &state) != ncclSuccess) return ncclInternalError;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return state;
+}
+
+/// Communicators that callers do not wait for, nor for their children.
+class UnwaitedRanks {
+ public:
+  explicit UnwaitedRanks(int ranks) : comms(ranks) {
+    ncclUniqueId id;
+    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    CallersConfig config(80, 22809);
+    config.at(16) = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      REQUIRE(ncclCommInitRankConfig(&comms[rank], ranks, id, rank, config.get()) ==
+              ncclInProgress);
+    }
+    REQUIRE(await_all() == ncclSuccess);
+  }
+  ~UnwaitedRanks() {
+    ncclGroupStart();
+    for (ncclComm_t comm : comms) ncclCommDestroy(comm);
+    ncclGroupEnd();
+    mscclc::testing::await_end_of_threads("mscclc-nccl");  // they use the fake NCCL
+  }
+  ncclResult_t await_all() const {
+    ncclResult_t last = ncclSuccess;
+    for (ncclComm_t comm : comms) {
+      if (const ncclResult_t state = await(comm); state != ncclSuccess) last = state;
+    }
+    return last;
+  }
+
+  std::vector<ncclComm_t> comms;
+};
+
+/// The sum over all ranks of 1 + rank, by one allreduce of a group; -1: an error.
+inline int sum_of(const std::vector<ncclComm_t>& comms) {
+  std::vector<int> values(comms.size());
+  ncclGroupStart();
+  for (size_t i = 0; i < comms.size(); ++i) {
+    int rank = 0;
+    if (ncclCommUserRank(comms[i], &rank) != ncclSuccess) return -1;
+    values[i] = 1 + rank;
+    (void)ncclAllReduce(&values[i], &values[i], 1, kInt32, kSum, comms[i], nullptr);
+  }
+  if (ncclGroupEnd() != ncclSuccess) return -1;
+  const bool equal = std::equal(values.begin() + 1, values.end(), values.begin());
+  return equal ? values[0] : -1;
+}
 
 /// ncclCollConfig_t of 2.32, with nothing set.
 struct CallersCallConfig {

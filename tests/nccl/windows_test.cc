@@ -140,11 +140,13 @@ TEST_CASE("a CTA policy of zero leaves copies in symmetric windows to NCCL [case
     return std::pair(outside, inside);
   };
   CHECK(left_to_nccl() == std::pair(0L, 0L));
-  for (const char* policy : {"2", "3"}) {
+  for (const char* policy : {"2", "3", "ZERO", "zero|Efficiency", "Efficiency|later|ZERO"}) {
+    INFO(policy);
     const Setting set("NCCL_CTA_POLICY", policy);
     CHECK(left_to_nccl() == std::pair(0L, 2L));
   }
-  for (const char* policy : {"0", "1"}) {
+  for (const char* policy : {"0", "1", "4", "Default", "EFFICIENCY", "later"}) {
+    INFO(policy);
     const Setting set("NCCL_CTA_POLICY", policy);
     CHECK(left_to_nccl() == std::pair(0L, 0L));
   }

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -24,20 +25,25 @@ extern "C" const int fake_nccl_version;
 
 /// How often a function was called, by its name without nccl.
 extern "C" __attribute__((visibility("default"))) long fakeNcclCalls(const char* name);
+/// From now on calls of this function wait, or no more.
+extern "C" __attribute__((visibility("default"))) void fakeNcclHold(const char* name, bool held);
 
 namespace {
 
 struct Counts {
   std::mutex mutex;
   std::map<std::string, long> calls;
+  std::set<std::string> held;
+  std::condition_variable released;
 };
 Counts& counts() {
   static Counts* const counts = new Counts;
   return *counts;
 }
-void note_call(const char* name) {
-  const std::lock_guard lock(counts().mutex);
+void note_call(const std::string& name) {
+  std::unique_lock lock(counts().mutex);
   ++counts().calls[name];
+  counts().released.wait(lock, [&] { return !counts().held.contains(name); });
 }
 
 enum class Kind {
@@ -238,7 +244,8 @@ struct ncclComm {
   size_t calls = 0;
   std::map<int, double> scales;  ///< of reductions that were made here
   bool finalized = false;
-  bool stuck = false;  ///< its making never ends: FAKE_NCCL_STUCK
+  bool stuck = false;               ///< its making never ends: FAKE_NCCL_STUCK
+  std::atomic<int> in_progress{0};  ///< so often it says so: FAKE_NCCL_IN_PROGRESS
 };
 
 namespace {
@@ -263,6 +270,7 @@ struct Waited {
 // (compiler-rt 16, sanitizer_tls_get_addr.cpp, Glibc_2_19_tls_header).
 alignas(64) thread_local int depth = 0;
 thread_local std::vector<std::function<void()>> asked;  ///< in the group
+thread_local std::vector<ncclComm_t> posted_by;         ///< of what is asked for
 thread_local std::vector<Waited> waited;
 thread_local std::vector<std::pair<std::shared_ptr<Clique>, std::shared_ptr<bool>>> waited_messages;
 
@@ -284,6 +292,7 @@ ncclResult_t post_all() {
   }
   waited.clear();
   waited_messages.clear();
+  posted_by.clear();
   return aborted ? ncclRemoteError : ncclSuccess;
 }
 
@@ -292,6 +301,7 @@ ncclResult_t post(ncclComm_t comm, Part part) {
   part.scale = scale == comm->scales.end() ? 1.0 : scale->second;
   if (scale != comm->scales.end()) part.op = 0;
   Clique& clique = *comm->clique;
+  posted_by.push_back(comm);
   asked.push_back([comm, &clique, part] {
     const size_t number = comm->calls++;
     const std::lock_guard lock(clique.mutex);
@@ -306,6 +316,7 @@ ncclResult_t post(ncclComm_t comm, Part part) {
 
 /// Half of a message: the other half may be there already.
 ncclResult_t post_message(ncclComm_t comm, int from, int to, Message own, bool sends) {
+  posted_by.push_back(comm);
   asked.push_back([comm, from, to, own, sends] {
     Clique& clique = *comm->clique;
     const std::lock_guard lock(clique.mutex);
@@ -329,6 +340,13 @@ ncclResult_t post_message(ncclComm_t comm, int from, int to, Message own, bool s
 }
 
 }  // namespace
+
+void fakeNcclHold(const char* name, bool held) {
+  const std::lock_guard lock(counts().mutex);
+  if (held) counts().held.insert(name);
+  if (!held) counts().held.erase(name);
+  counts().released.notify_all();
+}
 
 long fakeNcclCalls(const char* name) {
   const std::lock_guard lock(counts().mutex);
@@ -373,7 +391,10 @@ ncclResult_t CommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank
   }
   const std::lock_guard lock(clique->mutex);
   clique->ranks = ranks;
-  *comm = new ncclComm{clique, rank, 0, {}, false, std::getenv("FAKE_NCCL_STUCK") != nullptr};
+  *comm = new ncclComm;
+  (*comm)->clique = clique;
+  (*comm)->rank = rank;
+  (*comm)->stuck = std::getenv("FAKE_NCCL_STUCK") != nullptr;
   return (*comm)->stuck ? ncclInProgress : ncclSuccess;
 }
 
@@ -383,7 +404,9 @@ ncclResult_t CommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, in
 }
 
 ncclResult_t CommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
-  return *error = comm->stuck ? ncclInProgress : ncclSuccess, ncclSuccess;
+  const bool busy = comm->stuck || std::getenv("FAKE_NCCL_BUSY") != nullptr;
+  const bool in_progress = comm->in_progress > 0 && comm->in_progress-- > 0;
+  return *error = busy || in_progress ? ncclInProgress : ncclSuccess, ncclSuccess;
 }
 
 ncclResult_t CommCount(ncclComm_t comm, int* count) {
@@ -420,8 +443,25 @@ ncclResult_t CommAbort(ncclComm_t comm) {
   return ncclSuccess;
 }
 
+/// The same, of a communicator that is destroyed later.
+ncclResult_t CommRevoke(ncclComm_t comm, int) {
+  const std::lock_guard lock(comm->clique->mutex);
+  comm->clique->aborted = true;
+  comm->clique->changed.notify_all();
+  return ncclSuccess;
+}
+
 ncclResult_t GroupStart() { return ++depth, ncclSuccess; }
-ncclResult_t GroupEnd() { return --depth > 0 ? ncclSuccess : post_all(); }
+/// FAKE_NCCL_IN_PROGRESS: how often each communicator of a group says that it is, after the end.
+ncclResult_t GroupEnd() {
+  if (--depth > 0) return ncclSuccess;
+  const std::vector<ncclComm_t> comms = posted_by;
+  const ncclResult_t result = post_all();
+  const char* const times = std::getenv("FAKE_NCCL_IN_PROGRESS");
+  if (times == nullptr || comms.empty() || result != ncclSuccess) return result;
+  for (ncclComm_t comm : comms) comm->in_progress = std::atoi(times);
+  return ncclInProgress;
+}
 ncclResult_t GroupSimulateEnd(ncclSimInfo_t* info) {
   if (--depth > 0) return ncclSuccess;
   info->estimatedTime = 1.5f * static_cast<float>(std::exchange(asked, {}).size());
@@ -513,12 +553,52 @@ ncclResult_t CommQueryProperties(ncclComm_t comm, ncclCommProperties_t* properti
   if (out->head.version >= 22904) out->lsa_teams = 1;
   return ncclSuccess;
 }
+struct Resources {
+  Resources* next;
+  size_t bytes, rest[5];
+};
+struct Teams {
+  Teams* next;
+  int ranks, rest[3];
+  void* made;
+};
+struct Requirements {
+  Versioned head;
+  const Resources* resources;
+  const Teams* teams;
+  bool multimem;
+  int barriers;
+};
+/// Counts what is asked for, too.
+void note_requirements(const Requirements& asked) {
+  note_call("barriers " + std::to_string(asked.barriers));
+  for (const auto* one = asked.resources; one != nullptr; one = one->next) {
+    note_call("bytes " + std::to_string(one->bytes));
+  }
+  for (const auto* one = asked.teams; one != nullptr; one = one->next) {
+    note_call("team " + std::to_string(one->ranks));
+  }
+}
 /// Before 2.29 requirements have no head that says what they hold.
 ncclResult_t DevCommCreate(ncclComm_t comm, const ncclDevCommRequirements_t* requirements,
                            ncclDevComm_t* made) {
   const auto* const head = reinterpret_cast<const Versioned*>(requirements);
-  if (fake_nccl_version >= 22900 && head->magic != MSCCLC_NCCL_MAGIC) return ncclInvalidUsage;
+  if (fake_nccl_version >= 22900) {
+    if (head->magic != MSCCLC_NCCL_MAGIC) return ncclInvalidUsage;
+    note_requirements(*reinterpret_cast<const Requirements*>(requirements));
+  }
   std::memcpy(made, &comm->rank, sizeof comm->rank);
+  return ncclSuccess;
+}
+/// Counts what is waited for, too: of each signal "PEER COUNT".
+ncclResult_t WaitSignal(int count, ncclWaitSignalDesc_t* descriptors, ncclComm_t, cudaStream_t) {
+  struct Signal {
+    int count, peer, number, context;
+  };
+  const auto* const first = reinterpret_cast<const Signal*>(descriptors);
+  for (const Signal* signal = first; signal != first + count; ++signal) {
+    note_call(std::to_string(signal->peer) + " " + std::to_string(signal->count));
+  }
   return ncclSuccess;
 }
 ncclTeam_t TeamWorld(ncclComm_t comm) { return {comm->clique->ranks, comm->rank, 1}; }

@@ -273,6 +273,18 @@ bool is_at_real(const CallsOfComm& one) {
   return !is_done(one) && one.calls[one.next].plan == nullptr;
 }
 
+/// What follows a group of the real NCCL, which has ended with this result: what is still in
+/// progress is so for each communicator by itself.
+ncclResult_t end_real(CallsOfComm& one, ncclResult_t ended) {
+  const ncclComm_t made = one.comm->real;
+  if (made != nullptr) ended = settle(*one.comm, made, ended);
+  // NCCL joins the streams of a group, so the last one stands for all.
+  if (!std::exchange(one.gave_real, false) || ended != ncclSuccess) return ended;
+  const std::lock_guard lock(one.comm->mutex);
+  ended = end_real_call(*one.comm, one.real_stream);
+  return ended == ncclSuccess && is_done(one) ? join_messages(one) : ended;
+}
+
 /// The real NCCL's next calls of all communicators, as one group: one thread may drive several.
 ncclResult_t launch_real(std::vector<CallsOfComm>& all) {
   const RealNccl& real = *real_nccl();
@@ -281,17 +293,12 @@ ncclResult_t launch_real(std::vector<CallsOfComm>& all) {
   for (CallsOfComm& one : all) {
     if (result == ncclSuccess) result = launch_real(one);
   }
-  ncclResult_t ended = real.GroupEnd();
+  const ncclResult_t ended = real.GroupEnd();
   for (CallsOfComm& one : all) {
-    const ncclComm_t made = one.comm->real;
-    if (made != nullptr) ended = settle(*one.comm, made, ended);
-    // NCCL joins the streams of a group, so the last one stands for all.
-    if (!std::exchange(one.gave_real, false) || ended != ncclSuccess) continue;
-    const std::lock_guard lock(one.comm->mutex);
-    ended = end_real_call(*one.comm, one.real_stream);
-    if (ended == ncclSuccess && is_done(one)) ended = join_messages(one);
+    const ncclResult_t settled = end_real(one, ended);
+    if (result == ncclSuccess) result = settled;
   }
-  return result == ncclSuccess ? ended : result;
+  return result;
 }
 
 ncclResult_t launch_all(std::vector<CallsOfComm>& all) {

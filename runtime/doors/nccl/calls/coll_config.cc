@@ -139,22 +139,17 @@ bool asks_for_algorithm(const NcclCall& call) {
   return call.config != nullptr && !call.config->algorithms.empty();
 }
 
-std::optional<ncclResult_t> call_with_config(const RealNccl& real, ncclComm_t comm,
-                                             const NcclCall& call) {
-  precondition(call.config != nullptr);
+bool takes_config(const RealNccl& real, const NcclCall& call) {
   const CollectiveFunction* const function = function_of(call.kind);
-  std::optional<ncclResult_t> result;
   const bool records = real.version >= static_cast<int>(kVersionOfEvent);
-  if (function != nullptr && call.reduction == nullptr &&
-      (records || call.launch_completion == nullptr)) {
-    const auto* const config = reinterpret_cast<const ncclCollConfig_t*>(call.config->bytes.data());
-    result = function->call_with_config(real, comm, call, nccl_op_of(call.op), config);
-  }
-  if (result || call.launch_completion == nullptr) return result;
-  return fail(ncclInvalidUsage,
-              fmt::format("{}: no plan serves it, and NCCL {} records no launchCompletionEvent{}",
-                          name(call), version_text(real.version),
-                          call.reduction == nullptr ? "" : " of pre-multiplied sums"));
+  return call.config != nullptr && function != nullptr && call.reduction == nullptr &&
+         (records || call.launch_completion == nullptr) && function->takes_config_in(real);
+}
+
+ncclResult_t call_with_config(const RealNccl& real, ncclComm_t comm, const NcclCall& call) {
+  precondition(takes_config(real, call));
+  const auto* const config = reinterpret_cast<const ncclCollConfig_t*>(call.config->bytes.data());
+  return function_of(call.kind)->call_with_config(real, comm, call, nccl_op_of(call.op), config);
 }
 
 }  // namespace mscclc::nccl

@@ -17,10 +17,10 @@ namespace mscclc::nccl {
                                        NcclCall& call);
 /// True if it names algorithms of NCCL's: no plan serves such a call.
 bool asks_for_algorithm(const NcclCall& call);
-/// Makes the call with its configuration. nullopt: this NCCL takes none, or not with such a call,
-/// and the configuration asks for nothing that would be missed.
-/// REQUIRES: the call has one.
-std::optional<ncclResult_t> call_with_config(const RealNccl& real, ncclComm_t comm,
-                                             const NcclCall& call);
+/// Whether the call has a configuration, and this NCCL takes it with such a call. If not, its
+/// `launch_completion` is what would be missed.
+bool takes_config(const RealNccl& real, const NcclCall& call);
+/// Makes the call with its configuration. REQUIRES: takes_config().
+ncclResult_t call_with_config(const RealNccl& real, ncclComm_t comm, const NcclCall& call);
 
 }  // namespace mscclc::nccl

@@ -5,6 +5,7 @@
 #include "runtime/api/host_device.h"
 #include "runtime/doors/nccl/abi/types.h"
 #include "runtime/doors/nccl/backends/report.h"
+#include "runtime/doors/nccl/calls/real_calls.h"
 #include "runtime/support/process/quiet_thread.h"
 
 namespace mscclc::nccl {
@@ -60,6 +61,10 @@ ncclResult_t prepare_real(Comm& comm, const NcclCall& call, const std::string& w
                 fmt::format("{}: NCCL's communicator is not made yet, and not all ranks may come "
                             "to this call: leave MSCCLC_NCCL_COMM at init",
                             name(call)));
+  }
+  if (comm.facts.has_real) {
+    const ncclResult_t there = check_real(*real_nccl(), call);
+    if (there != ncclSuccess) return there;
   }
   say_server(comm, call, fmt::format("NCCL, as {}", why));
   return comm.real == nullptr ? make_real_on_its_device(comm) : ncclSuccess;

@@ -13,19 +13,19 @@ namespace {
 #define ARGUMENTS_OP op,
 #define ARGUMENTS_ROOT root_of(c),
 #define ARGUMENTS_OP_ROOT op, root_of(c),
-#define NCCL_COLLECTIVE(name, kind, arguments)                                                   \
-  {CollectiveKind::kind, #name,                                                                  \
-   [](const RealNccl& real, ncclComm_t comm, const NcclCall& c,                                  \
-      [[maybe_unused]] ncclRedOp_t op) -> std::optional<ncclResult_t> {                          \
-     if (real.name == nullptr) return std::nullopt;                                              \
-     return real.name(c.input, c.output, c.count, nccl_type_of(c.dtype),                         \
-                      ARGUMENTS_##arguments comm, c.stream);                                     \
-   },                                                                                            \
-   [](const RealNccl& real, ncclComm_t comm, const NcclCall& c, [[maybe_unused]] ncclRedOp_t op, \
-      const ncclCollConfig_t* config) -> std::optional<ncclResult_t> {                           \
-     if (real.name##Config == nullptr) return std::nullopt;                                      \
-     return real.name##Config(c.input, c.output, c.count, nccl_type_of(c.dtype),                 \
-                              ARGUMENTS_##arguments comm, c.stream, config);                     \
+#define NCCL_COLLECTIVE(name, kind, arguments)                                                     \
+  {CollectiveKind::kind,                                                                           \
+   #name,                                                                                          \
+   [](const RealNccl& real) { return real.name != nullptr; },                                      \
+   [](const RealNccl& real) { return real.name##Config != nullptr; },                              \
+   [](const RealNccl& real, ncclComm_t comm, const NcclCall& c, [[maybe_unused]] ncclRedOp_t op) { \
+     return real.name(c.input, c.output, c.count, nccl_type_of(c.dtype),                           \
+                      ARGUMENTS_##arguments comm, c.stream);                                       \
+   },                                                                                              \
+   [](const RealNccl& real, ncclComm_t comm, const NcclCall& c, [[maybe_unused]] ncclRedOp_t op,   \
+      const ncclCollConfig_t* config) {                                                            \
+     return real.name##Config(c.input, c.output, c.count, nccl_type_of(c.dtype),                   \
+                              ARGUMENTS_##arguments comm, c.stream, config);                       \
    }},
 constexpr CollectiveFunction kCollectiveFunctions[] = {
 #include "runtime/doors/nccl/calls/functions.def"
@@ -44,14 +44,15 @@ const CollectiveFunction* function_of(CollectiveKind kind) {
   return row == std::end(kCollectiveFunctions) ? nullptr : row;
 }
 
-std::optional<ncclResult_t> call_message(const RealNccl& real, ncclComm_t comm, const NcclCall& c) {
+bool has_message(const RealNccl& real, const NcclCall& c) {
   precondition(is_message(c));
+  return sends(c) ? real.Send != nullptr : real.Recv != nullptr;
+}
+
+ncclResult_t call_message(const RealNccl& real, ncclComm_t comm, const NcclCall& c) {
+  precondition(has_message(real, c));
   const ncclDataType_t type = nccl_type_of(c.dtype);
-  if (sends(c)) {
-    if (real.Send == nullptr) return std::nullopt;
-    return real.Send(c.input, c.count, type, root_of(c), comm, c.stream);
-  }
-  if (real.Recv == nullptr) return std::nullopt;
+  if (sends(c)) return real.Send(c.input, c.count, type, root_of(c), comm, c.stream);
   return real.Recv(c.output, c.count, type, root_of(c), comm, c.stream);
 }
 

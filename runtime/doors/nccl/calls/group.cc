@@ -1,6 +1,8 @@
 #include "runtime/doors/nccl/calls/group.h"
 
 #include <algorithm>
+#include <memory>
+#include <thread>
 #include <utility>
 
 #include "runtime/doors/nccl/backends/report.h"
@@ -55,6 +57,41 @@ ncclResult_t ThreadGroup::finish() {
   return made == ncclSuccess ? result : made;
 }
 
+namespace {
+
+/// Jobs that run one after the other, on one thread.
+struct Line {
+  std::vector<Job> jobs;
+  size_t next = 0;  ///< the first that has not ended
+
+  /// The last error.
+  ncclResult_t run() {
+    ncclResult_t last = ncclSuccess;
+    for (; next < jobs.size(); ++next) {
+      const ncclResult_t result = jobs[next].run();
+      if (result != ncclSuccess) last = result;
+    }
+    return last;
+  }
+  void cancel() {
+    for (; next < jobs.size(); ++next) jobs[next].cancel();
+  }
+};
+
+std::vector<std::shared_ptr<Line>> in_lines(std::vector<Job> jobs) {
+  std::vector<std::shared_ptr<Line>> lines;
+  for (Job& job : jobs) {
+    const auto line = std::find_if(lines.begin(), lines.end(), [&](const auto& one) {
+      return job.in_turn != nullptr && one->jobs[0].in_turn == job.in_turn;
+    });
+    Line& its = line != lines.end() ? **line : *lines.emplace_back(std::make_shared<Line>());
+    its.jobs.push_back(std::move(job));
+  }
+  return lines;
+}
+
+}  // namespace
+
 ncclResult_t run_jobs(std::vector<Job> jobs) {
   const bool mixed = std::any_of(jobs.begin(), jobs.end(),
                                  [&](const Job& job) { return job.blocking != jobs[0].blocking; });
@@ -62,25 +99,29 @@ ncclResult_t run_jobs(std::vector<Job> jobs) {
     for (Job& job : jobs) job.cancel();
     return fail(ncclInvalidArgument, "a group holds blocking and non-blocking communicators");
   }
+  for (const Job& job : jobs) {
+    if (job.begin) job.begin();
+  }
+  const auto lines = in_lines(std::move(jobs));
   std::vector<std::thread> threads;
-  std::vector<ncclResult_t> results(jobs.size(), ncclSuccess);
+  std::vector<ncclResult_t> results(lines.size(), ncclSuccess);
   ncclResult_t last = ncclSuccess;
-  for (size_t i = 0; i < jobs.size(); ++i) {
-    const bool blocking = jobs[i].blocking;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const bool blocking = lines[i]->jobs[0].blocking;
     ncclResult_t* const result = blocking ? &results[i] : nullptr;
-    const auto run = [job = jobs[i], result] {
-      const ncclResult_t done = job.run();
+    const auto run = [line = lines[i], result] {
+      const ncclResult_t done = line->run();
       if (result != nullptr) *result = done;
     };
-    const auto without_memory = [job = jobs[i], result] {
+    const auto without_memory = [line = lines[i], result] {
       if (result != nullptr) *result = ncclSystemError;
       (void)fail(ncclSystemError, "there is not enough memory");
-      job.cancel();
+      line->cancel();
     };
     std::thread thread = quiet_thread("mscclc-nccl", run, without_memory);
     Diagnostics diagnostics;
     if (!has_started(thread, "a communicator", diagnostics)) {
-      jobs[i].cancel();
+      lines[i]->cancel();
       last = fail(ncclSystemError, "cannot begin", diagnostics);
     } else if (blocking) {
       threads.push_back(std::move(thread));

@@ -19,6 +19,11 @@ struct Job {
   std::function<void()> cancel;
   /// Whether the caller waits for it. If not, it gets the result from ncclCommGetAsyncError().
   bool blocking = true;
+  /// Done for all jobs, in order, before any runs; nullptr: nothing.
+  std::function<void()> begin = {};
+  /// Jobs with the same run one after the other, in order: a communicator's, say. nullptr: no
+  /// other.
+  const void* in_turn = nullptr;
 };
 
 /// The group of the calling thread, and a text for it: NCCL's functions take no object for them.
@@ -53,8 +58,9 @@ class ThreadGroup {
   std::string text_;
 };
 
-/// Does all jobs, each on a thread of its own, and waits for those that are to be waited for. The
-/// last error; ncclInProgress if there is none and not all were waited for.
+/// Does all jobs, each on a thread of its own except those that run in turn, and waits for those
+/// that are to be waited for. The last error; ncclInProgress if there is none and not all were
+/// waited for.
 ncclResult_t run_jobs(std::vector<Job> jobs);
 
 }  // namespace mscclc::nccl

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "ir/support/precondition.h"
 #include "runtime/doors/nccl/abi/types.h"
@@ -18,28 +17,37 @@ namespace {
 ncclResult_t call_function(const RealNccl& real, ncclComm_t comm, const NcclCall& call,
                            ncclRedOp_t op) {
   if (call.make) return call.make(real, comm);
-  const std::optional<ncclResult_t> result =
-      is_message(call) ? call_message(real, comm, call)
-                       : function_of(call.kind)->call(real, comm, call, op);
-  if (result) return *result;
-  return fail(ncclInvalidUsage,
-              fmt::format("{}: NCCL {} has no such call", name(call), version_text(real.version)));
+  return is_message(call) ? call_message(real, comm, call)
+                          : function_of(call.kind)->call(real, comm, call, op);
 }
 
 }  // namespace
+
+ncclResult_t check_real(const RealNccl& real, const NcclCall& call) {
+  if (call.make || takes_config(real, call)) return ncclSuccess;
+  if (call.launch_completion != nullptr) {
+    return fail(ncclInvalidUsage,
+                fmt::format("{}: no plan serves it, and NCCL {} records no launchCompletionEvent{}",
+                            name(call), version_text(real.version),
+                            call.reduction == nullptr ? "" : " of pre-multiplied sums"));
+  }
+  if (call.reduction != nullptr && real.RedOpCreatePreMulSum == nullptr) {
+    return fail(ncclInvalidUsage, "NCCL has no ncclRedOpCreatePreMulSum()");
+  }
+  const bool there =
+      is_message(call) ? has_message(real, call) : function_of(call.kind)->is_in(real);
+  if (there) return ncclSuccess;
+  return fail(ncclInvalidUsage,
+              fmt::format("{}: NCCL {} has no such call", name(call), version_text(real.version)));
+}
 
 ncclResult_t call_real(const NcclCall& call) {
   precondition([&] { return real_nccl() != nullptr; });
   const RealNccl& real = *real_nccl();
   const ncclComm_t comm = call.comm->real;
   if (comm == nullptr) return fail(ncclInvalidUsage, "the communicator is aborted");
-  if (call.config != nullptr) {
-    if (const auto result = call_with_config(real, comm, call)) return *result;
-  }
+  if (takes_config(real, call)) return call_with_config(real, comm, call);
   if (call.reduction == nullptr) return call_function(real, comm, call, nccl_op_of(call.op));
-  if (real.RedOpCreatePreMulSum == nullptr) {
-    return fail(ncclInvalidUsage, "NCCL has no ncclRedOpCreatePreMulSum()");
-  }
   const Reduction& reduction = *call.reduction;
   uint64_t value = reduction.value;
   void* const scalar =
@@ -57,6 +65,10 @@ ncclResult_t call_real(const NcclCall& call) {
 ncclResult_t estimate_by_real(const std::vector<NcclCall>& calls, ncclSimInfo_t& info) {
   precondition([&] { return real_estimates(calls); });
   const RealNccl& real = *real_nccl();
+  for (const NcclCall& call : calls) {
+    const ncclResult_t there = check_real(real, call);
+    if (there != ncclSuccess) return there;
+  }
   ncclResult_t result = real.GroupStart();
   for (const NcclCall& call : calls) {
     if (result == ncclSuccess) result = call_real(call);

@@ -123,7 +123,7 @@ ncclResult_t check_stage(const Comm& comm, const char* function) {
   }
   switch (comm.stage) {
     case Stage::ready:
-      return ncclSuccess;
+      return check_children(comm, function);
     case Stage::making:
       return refuse(ncclInvalidArgument, "the communicator is not ready: ncclInProgress");
     case Stage::failed:
@@ -140,12 +140,49 @@ ncclResult_t check_stage(const Comm& comm, const char* function) {
   return refuse(ncclInternalError, "the communicator is at no stage");
 }
 
+void begin_child_of(Comm& parent) {
+  const std::lock_guard lock(parent.tables);
+  ++parent.unfinished_children;
+  parent.async_error = ncclInProgress;
+}
+
+void end_child_of(Comm& parent, ncclResult_t result) {
+  const std::lock_guard lock(parent.tables);
+  if (result != ncclSuccess) parent.child_error = result;
+  if (--parent.unfinished_children > 0) return;
+  result = std::exchange(parent.child_error, ncclSuccess);
+  // What is finalized meanwhile says itself when that has ended.
+  if (parent.stage == Stage::ready || parent.stage == Stage::revoked) parent.async_error = result;
+}
+
+ncclResult_t check_children(const Comm& comm, const char* function) {
+  if (comm.unfinished_children == 0) return ncclSuccess;
+  return fail(
+      ncclInvalidArgument,
+      fmt::format("{}: the communicator's child is not made yet: ncclInProgress", function));
+}
+
 ncclResult_t settle(const Comm& comm, ncclComm_t real, ncclResult_t result) {
-  while (result == ncclInProgress && comm.stage != Stage::aborted) {
+  const auto aborted = [&] {
+    return comm.stage == Stage::aborted || (comm.stage == Stage::revoked && comm.real == nullptr);
+  };
+  while (result == ncclInProgress && !aborted()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (real_nccl()->CommGetAsyncError(real, &result) != ncclSuccess) return ncclInternalError;
   }
   return result;
+}
+
+ncclResult_t end_calls(Comm& comm, const char* why) {
+  comm.communicator->abort(why);
+  if (comm.messages != nullptr) comm.messages->abort(why);
+  ncclComm_t real = comm.real;
+  if (real == nullptr) return ncclSuccess;
+  const InsideReal inside;
+  if (real_nccl()->CommRevoke != nullptr)
+    return settle(comm, real, real_nccl()->CommRevoke(real, 0));
+  real = comm.real.exchange(nullptr);
+  return real == nullptr ? ncclSuccess : real_nccl()->CommAbort(real);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -100,6 +101,10 @@ struct Comm {
   std::mutex tables;  ///< of what follows
   std::map<ncclRedOp_t, std::shared_ptr<const Reduction>> reductions;
   std::map<void*, std::unique_ptr<Registration>> registrations;
+  /// Children that are being made while callers do not wait; changed with `tables` held.
+  std::atomic<uint32_t> unfinished_children{0};
+  ncclResult_t child_error = ncclSuccess;  ///< the last one's of them
+  std::optional<ncclUniqueId> growth_id;  ///< of ncclCommGetUniqueId(), for the next ncclCommGrow()
 
   ~Comm();
 };
@@ -124,8 +129,19 @@ CommPointer usable_comm(ncclComm_t handle, const char* function, ncclResult_t& r
 /// ncclSuccess: it is ready; else what to answer to a call of `function`.
 [[nodiscard]] ncclResult_t check_stage(const Comm& comm, const char* function);
 
-/// Waits until the real NCCL has done what it says is in progress, or the communicator is aborted.
+/// A child begins to be made, and its callers do not wait: until all such have ended, the parent is
+/// ncclInProgress and refuses calls; then it has their error.
+void begin_child_of(Comm& parent);
+void end_child_of(Comm& parent, ncclResult_t result);
+/// Refuses a call while there are such children.
+[[nodiscard]] ncclResult_t check_children(const Comm& comm, const char* function);
+
+/// Waits until the real NCCL has done what it says is in progress, or its communicator is aborted.
 ncclResult_t settle(const Comm& comm, ncclComm_t real, ncclResult_t result);
+
+/// Ends the calls and messages of it that still run, by plans and by the real NCCL, whose
+/// communicator goes if it cannot be revoked. Needs no lock.
+ncclResult_t end_calls(Comm& comm, const char* why);
 
 /// Collective: makes the real NCCL's communicator if there is none yet. REQUIRES: `mutex` is held,
 /// and the device is current.

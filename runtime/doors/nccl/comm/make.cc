@@ -54,7 +54,7 @@ bool lazy_real(const Environment& environment) {
 
 /// NCCL_MAX_CTAS comes before the configuration. 0: any number.
 uint32_t most_blocks(const Config& config, const Environment& environment) {
-  Diagnostics ignored;  // check_environment() has reported it
+  Diagnostics ignored;  // warn_of_settings() has said it
   const auto set = environment.number(Variable::NCCL_MAX_CTAS, ignored);
   if (set) return static_cast<uint32_t>(*set);
   return config.max_ctas() == kNcclUndefinedInt ? 0 : static_cast<uint32_t>(config.max_ctas());
@@ -62,16 +62,15 @@ uint32_t most_blocks(const Config& config, const Environment& environment) {
 
 /// NCCL_CTA_POLICY comes before the configuration.
 bool wants_no_blocks(const Config& config, const Environment& environment) {
-  Diagnostics ignored;  // check_environment() has reported it
-  const auto set = environment.number(Variable::NCCL_CTA_POLICY, ignored);
-  if (set) return is_zero_cta(static_cast<int>(*set));
+  const auto set = cta_policy(environment);
+  if (set) return is_zero_cta(*set);
   return config.cta_policy() != kNcclUndefinedInt && is_zero_cta(config.cta_policy());
 }
 
 /// NCCL_GRAPH_MIXING_SUPPORT comes before the configuration, where 2 lets graphs and calls beside
 /// them run at any time, which is what we assume of callers that do not say.
 bool orders_replays(const Config& config, const Environment& environment) {
-  Diagnostics ignored;  // check_environment() has reported it
+  Diagnostics ignored;  // warn_of_settings() has said it
   const auto set = environment.number(Variable::NCCL_GRAPH_MIXING_SUPPORT, ignored);
   if (set) return *set != 0;
   return config.graph_usage_mode() == kNcclUndefinedInt || config.graph_usage_mode() == 2;
@@ -166,10 +165,6 @@ ncclResult_t check_environment(const Environment& environment) {
   Diagnostics diagnostics;
   for (const Variable word : {Variable::MSCCLC_DEVICE, Variable::MSCCLC_NCCL_COMM}) {
     (void)environment.text(word, diagnostics);
-  }
-  for (const Variable number :
-       {Variable::NCCL_MAX_CTAS, Variable::NCCL_CTA_POLICY, Variable::NCCL_GRAPH_MIXING_SUPPORT}) {
-    if (environment.has(number)) (void)environment.number(number, diagnostics);
   }
   if (!diagnostics.has_errors()) return ncclSuccess;
   return fail(ncclInvalidUsage, "cannot make a communicator", diagnostics);
@@ -285,17 +280,19 @@ std::unique_ptr<PlanCalls> make_plan_calls(Communicator& communicator,
 
 void use_library_plans() { set_plan_calls(make_library_calls); }
 
-ncclResult_t make_comm(Comm& comm, const Meet& meet) {
+ncclResult_t make_comm(Comm& comm, const Meet& meet,
+                       const std::function<void(ncclResult_t)>& made) {
   const std::lock_guard lock(comm.mutex);
   ncclResult_t result = make_parts(comm, meet);
   Stage expected = Stage::making;
-  const Stage made = result == ncclSuccess ? Stage::ready : Stage::failed;
-  const bool wanted = comm.stage.compare_exchange_strong(expected, made);
-  comm.async_error = result;  // after the stage: a caller that learns that it is made calls at once
-  if (!wanted) {
+  const Stage next = result == ncclSuccess ? Stage::ready : Stage::failed;
+  if (!comm.stage.compare_exchange_strong(expected, next)) {
     (void)close_comm(comm, true);
-    return fail(ncclInvalidUsage, "the communicator was aborted while it was made");
+    result = fail(ncclInvalidUsage, "the communicator was aborted while it was made");
   }
+  // After the stage: a caller that learns that it is made calls at once.
+  if (made) made(result);
+  comm.async_error = result;
   if (result != ncclSuccess) return result;
   if (const RealNccl* real = real_nccl()) announce_version(real->version);
   if (const auto problem = nvtx_problem()) {

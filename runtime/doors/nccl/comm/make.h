@@ -28,6 +28,8 @@ void use_library_plans();
 /// Collective, on a thread of its own: the device becomes current there. Fills `comm`, whose rank,
 /// number of ranks, ordinal and configuration are set; its stage becomes ready or failed, unless it
 /// was aborted meanwhile.
-[[nodiscard]] ncclResult_t make_comm(Comm& comm, const Meet& meet);
+/// `made`: gets the result once calls may be made, before the communicator's callers do.
+[[nodiscard]] ncclResult_t make_comm(Comm& comm, const Meet& meet,
+                                     const std::function<void(ncclResult_t)>& made = {});
 
 }  // namespace mscclc::nccl

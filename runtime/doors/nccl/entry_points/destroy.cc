@@ -47,9 +47,9 @@ void look(Comm& comm) {
   if (real == nullptr) return;
   ncclResult_t error = ncclSuccess;
   const InsideReal inside;
-  if (real_nccl()->CommGetAsyncError(real, &error) == ncclSuccess && error != ncclSuccess) {
-    comm.async_error = error;
-  }
+  if (real_nccl()->CommGetAsyncError(real, &error) != ncclSuccess) return;
+  // What is in progress is no error yet, and who began it waits for it.
+  if (error != ncclSuccess && error != ncclInProgress) comm.async_error = error;
 }
 
 /// All calls that were made have ended.
@@ -116,7 +116,8 @@ ncclResult_t CommFinalize(ncclComm_t handle) {
                                                 comm->stage = Stage::ready;
                                                 comm->async_error = ncclSuccess;
                                               },
-                                          .blocking = comm->blocking});
+                                          .blocking = comm->blocking,
+                                          .in_turn = comm.get()});
 }
 
 ncclResult_t CommDestroy(ncclComm_t handle) {
@@ -127,6 +128,13 @@ ncclResult_t CommDestroy(ncclComm_t handle) {
   if (found->stage == Stage::making) {
     return fail(ncclInvalidArgument, "ncclCommDestroy: the communicator is not ready: abort it");
   }
+  if (found->stage == Stage::finalized && found->async_error == ncclInProgress) {
+    return ThreadGroup::of_thread().fail_with(
+        fail(ncclInvalidArgument,
+             "ncclCommDestroy: the communicator is still finalized: wait for it, or abort it"));
+  }
+  const ncclResult_t children = check_children(*found, "ncclCommDestroy");
+  if (children != ncclSuccess) return ThreadGroup::of_thread().fail_with(children);
   const CommPointer comm = remove_comm(handle);
   if (comm == nullptr) return no_such("ncclCommDestroy");  // another thread was faster
   const auto run = [comm] {
@@ -138,7 +146,7 @@ ncclResult_t CommDestroy(ncclComm_t handle) {
     return result;
   };
   return ThreadGroup::of_thread().add(
-      Job{.run = run, .cancel = [comm] { put_back_comm(comm); }, .blocking = true});
+      Job{.run = run, .cancel = [comm] { put_back_comm(comm); }, .in_turn = comm.get()});
 }
 
 ncclResult_t CommAbort(ncclComm_t handle) {
@@ -162,12 +170,7 @@ ncclResult_t CommRevoke(ncclComm_t handle, int flags) {
         ncclInvalidArgument,
         "ncclCommRevoke: flags are not 0, or the communicator is not ready, or revoked already"));
   }
-  comm->communicator->abort("ncclCommRevoke()");
-  if (comm->messages != nullptr) comm->messages->abort("ncclCommRevoke()");
-  const ncclComm_t real = comm->real;
-  if (real == nullptr || real_nccl()->CommRevoke == nullptr) return ncclSuccess;
-  const InsideReal inside;
-  return settle(*comm, real, real_nccl()->CommRevoke(real, flags));
+  return end_calls(*comm, "ncclCommRevoke()");
 }
 
 }  // namespace entry_points

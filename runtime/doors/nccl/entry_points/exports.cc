@@ -11,6 +11,7 @@
 #include "runtime/doors/nccl/calls/call.h"
 #include "runtime/doors/nccl/calls/comm_calls.h"
 #include "runtime/doors/nccl/calls/group.h"
+#include "runtime/doors/nccl/calls/real_calls.h"
 #include "runtime/doors/nccl/comm/comm.h"
 #include "runtime/doors/nccl/entry_points/entry_points.h"
 
@@ -78,6 +79,7 @@ ncclResult_t queue(ncclComm_t handle, cudaStream_t stream, Function* RealNccl::*
   NcclCall call;
   call.comm = usable_comm(handle, name, result);
   if (call.comm != nullptr) result = check_stream(*call.comm, name, stream);
+  if (result == ncclSuccess) result = check_function(member, name);
   if (result != ncclSuccess) return ThreadGroup::of_thread().fail_with(result);
   call.stream = stream;
   call.make = [member, name, make](const RealNccl&, ncclComm_t comm) {

@@ -130,34 +130,47 @@ struct Descent {
   std::function<std::unique_ptr<Bootstrap>(Comm& parent, Comm& child, Diagnostics&)> meet;
 };
 
-/// Makes a child on a thread of its own. Its rank and size come of meeting.
+/// Makes a child on a thread of its own. Its rank and size come of meeting. The parent says whether
+/// callers wait; if not, they ask the parent, as not all get a child.
 ncclResult_t begin_child(Descent descent, const Config& config, ncclComm_t* made, bool has_child) {
-  CommPointer child = new_comm(0, 0, descent.parent->ordinal, config, made);
+  const CommPointer parent = descent.parent;
+  CommPointer child = new_comm(0, 0, parent->ordinal, config, made);
   if (child == nullptr) return fail(ncclSystemError, "there are no handles left");
-  child->blocking = descent.parent->blocking && child->blocking;
-  child->parent = descent.parent;
-  const bool blocking = child->blocking;
+  child->parent = parent;
+  const bool blocking = parent->blocking;
   if (!has_child) forget(made);
   ncclComm_t* const handle = has_child ? made : nullptr;
-  const auto run = [descent = std::move(descent), child, handle, blocking] {
-    ncclResult_t result = ncclSuccess;
-    if (handle == nullptr) {
-      Diagnostics diagnostics;
-      const std::lock_guard lock(descent.parent->mutex);
-      (void)descent.meet(*descent.parent, *child, diagnostics);
-      return diagnostics.has_errors() ? fail(ncclRemoteError, "a split", diagnostics) : result;
+  const auto begun = std::make_shared<bool>(false);
+  const auto begin = [parent, blocking, begun] {
+    *begun = !blocking;
+    if (!blocking) begin_child_of(*parent);
+  };
+  const auto end = [parent, begun](ncclResult_t result) {
+    if (std::exchange(*begun, false)) end_child_of(*parent, result);
+  };
+  const auto run = [parent, meet = std::move(descent.meet), child, handle, blocking, end] {
+    const auto meet_now = [&](Diagnostics& diagnostics) {
+      const std::lock_guard lock(parent->mutex);
+      return meet(*parent, *child, diagnostics);
+    };
+    if (handle != nullptr) {
+      const ncclResult_t result = make_comm(*child, meet_now, end);
+      if (result != ncclSuccess && blocking) forget(handle);
+      return result;
     }
-    result = make_comm(*child, [&](Diagnostics& diagnostics) {
-      const std::lock_guard lock(descent.parent->mutex);
-      return descent.meet(*descent.parent, *child, diagnostics);
-    });
-    if (result != ncclSuccess && blocking) forget(handle);
+    Diagnostics diagnostics;
+    (void)meet_now(diagnostics);
+    const ncclResult_t result =
+        diagnostics.has_errors() ? fail(ncclRemoteError, "a split", diagnostics) : ncclSuccess;
+    end(result);
     return result;
   };
-  const auto cancel = [handle] {
+  const auto cancel = [handle, end] {
     if (handle != nullptr) forget(handle);
+    end(ncclSystemError);
   };
-  return ThreadGroup::of_thread().add(Job{.run = run, .cancel = cancel, .blocking = blocking});
+  return ThreadGroup::of_thread().add(Job{
+      .run = run, .cancel = cancel, .blocking = blocking, .begin = begin, .in_turn = parent.get()});
 }
 
 void take_place(Comm& child, const Family& family) {
@@ -189,11 +202,20 @@ std::unique_ptr<Bootstrap> meet_once_more(Comm& parent, const Family& family, co
   return meet_again(parent, family, ++parent.meetings[family.ranks], child, diagnostics);
 }
 
+/// The id that ncclCommGetUniqueId() has kept, which serves once.
+std::optional<ncclUniqueId> take_growth_id(Comm& comm) {
+  const std::lock_guard lock(comm.tables);
+  return std::exchange(comm.growth_id, std::nullopt);
+}
+
 /// A communicator that can have children: also one that is revoked. nullptr: `result`.
 CommPointer parent_of(ncclComm_t handle, const char* function, ncclResult_t& result) {
   CommPointer comm = find_comm(handle);
-  if (comm != nullptr && comm->stage == Stage::revoked) return comm;
-  return usable_comm(handle, function, result);
+  if (comm == nullptr || comm->stage != Stage::revoked) {
+    return usable_comm(handle, function, result);
+  }
+  result = check_children(*comm, function);
+  return result == ncclSuccess ? comm : nullptr;
 }
 
 }  // namespace
@@ -319,7 +341,11 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
   }
   const auto settings = child_config(*parent, config);
   if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
-  if ((flags & kNcclShrinkAbort) != 0) parent->communicator->abort("ncclCommShrink()");
+  Stage expected = Stage::ready;
+  if ((flags & kNcclShrinkAbort) != 0 &&
+      parent->stage.compare_exchange_strong(expected, Stage::revoked)) {
+    (void)end_calls(*parent, "ncclCommShrink()");  // what fails there is given up
+  }
   const Family family = survivors(*parent, excluded, count);
   const auto meet = [family](Comm& old, Comm& child, Diagnostics& diagnostics) {
     take_place(child, family);
@@ -330,8 +356,13 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
 
 ncclResult_t CommGetUniqueId(ncclComm_t comm, ncclUniqueId* id) {
   ncclResult_t result = ncclSuccess;
-  if (usable_comm(comm, "ncclCommGetUniqueId", result) == nullptr) return result;
-  return GetUniqueId(id);
+  const CommPointer parent = usable_comm(comm, "ncclCommGetUniqueId", result);
+  if (parent == nullptr) return result;
+  result = GetUniqueId(id);
+  if (result != ncclSuccess) return result;
+  const std::lock_guard lock(parent->tables);
+  std::memcpy(&parent->growth_id.emplace(), id, sizeof *id);
+  return ncclSuccess;
 }
 
 ncclResult_t CommGrow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int rank,
@@ -358,8 +389,9 @@ ncclResult_t CommGrow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int ra
   if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
   const auto meet = [given, n = static_cast<uint32_t>(ranks)](Comm& old, Comm& child,
                                                               Diagnostics& diagnostics) {
-    const auto shared =
-        share_id(old.communicator->bootstrap(), given ? &*given : nullptr, diagnostics);
+    const auto kept = take_growth_id(old);
+    const auto& own = given ? given : kept;
+    const auto shared = share_id(old.communicator->bootstrap(), own ? &*own : nullptr, diagnostics);
     child.rank = old.rank;
     child.ranks = n;
     return shared ? meet_by_id(*shared, child, diagnostics) : std::unique_ptr<Bootstrap>();

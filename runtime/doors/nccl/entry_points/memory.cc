@@ -184,19 +184,5 @@ ncclResult_t CommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
   return real_nccl()->CommWindowDeregister(real, window);
 }
 
-ncclResult_t DevCommCreate(ncclComm_t comm, const ncclDevCommRequirements_t* requirements,
-                           ncclDevComm_t* made) {
-  ncclResult_t result = ncclSuccess;
-  NcclCall call;
-  call.comm = usable_comm(comm, "ncclDevCommCreate", result);
-  if (call.comm == nullptr) return ThreadGroup::of_thread().fail_with(result);
-  call.make = [requirements, made](const RealNccl& real, ncclComm_t real_comm) {
-    if (real.DevCommCreate != nullptr) return real.DevCommCreate(real_comm, requirements, made);
-    return fail(ncclInvalidUsage, fmt::format("ncclDevCommCreate: NCCL {} has no such function",
-                                              version_text(real.version)));
-  };
-  return ThreadGroup::of_thread().add(std::move(call));
-}
-
 }  // namespace entry_points
 }  // namespace mscclc::nccl

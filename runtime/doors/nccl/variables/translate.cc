@@ -107,6 +107,22 @@ std::optional<long long> read_number(std::string_view text) {
   return end == terminated.c_str() ? std::nullopt : std::optional(value);
 }
 
+std::optional<int> read_cta_policy(std::string_view text) {
+  constexpr int kMost = 3;
+  if (const auto number = read_number(text)) {
+    return *number < 0 || *number > kMost ? std::nullopt : std::optional(static_cast<int>(*number));
+  }
+  std::optional<int> policy;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find('|'));
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+    const std::string word = upper(std::string(part));
+    const int bit = word == "EFFICIENCY" ? 1 : word == "ZERO" ? 2 : 0;
+    if (bit != 0 || word == "DEFAULT") policy = policy.value_or(0) | bit;
+  }
+  return policy;
+}
+
 bool is_level_none(std::string_view level) {
   const bool number = !level.empty() && level.front() >= '0' && level.front() <= '9';
   return level == "LOC" || (number && read_number(level) == 0);

@@ -62,6 +62,17 @@ std::string refusal(const VariableInfo& ours, const std::string& value) {
   return found.has_errors() ? first_message(found) : "";
 }
 
+/// Why the value of a variable that is read as it is counts as not set; empty: it does not.
+std::string refusal(const NcclVariable& row, std::string_view value) {
+  const VariableInfo& read = *row_of(row.name);
+  if (read.variable == Variable::NCCL_CTA_POLICY) {
+    return value.empty() || read_cta_policy(value)
+               ? ""
+               : "known are DEFAULT, EFFICIENCY and ZERO, which '|' joins, and 0 to 3";
+  }
+  return read.kind == VariableKind::count ? refusal(read, std::string(value)) : "";
+}
+
 struct Mapping {
   std::string value;  ///< of ours; empty: there is none
   std::string wrong;  ///< why a value that is set maps to nothing
@@ -76,11 +87,19 @@ Mapping mapping(const NcclVariable& row, const Environment::Values& values) {
   return out;
 }
 
+/// Whether a variable that others stand for is set: of NCCL's own only a value that it takes
+/// counts.
+bool is_set(const Environment::Values& values, std::string_view name) {
+  const std::string_view value = value_of(values, name);
+  const bool of_nccl = name.starts_with("NCCL_");
+  return !value.empty() && !(of_nccl && !refusal(*row_of(name), std::string(value)).empty());
+}
+
 /// The rows whose variables give a value to one of ours, which is not set itself.
 std::vector<const NcclVariable*> rows_in_force(const Environment::Values& values) {
   std::vector<const NcclVariable*> rows;
   for (const NcclVariable& row : kTable) {
-    if (row.use != VariableUse::mapped || !value_of(values, row.ours).empty()) continue;
+    if (row.use != VariableUse::mapped || is_set(values, row.ours)) continue;
     const auto same = [&](const NcclVariable* other) { return other->ours == row.ours; };
     if (std::ranges::none_of(rows, same) && !mapping(row, values).value.empty()) {
       rows.push_back(&row);
@@ -116,7 +135,12 @@ std::vector<std::string> warnings_of(const Environment::Values& set) {
   const bool verbs = value_of(completed(set), "MSCCLC_LANE") == "verbs";
   for (const NcclVariable& row : kTable) {
     const std::string_view value = value_of(set, row.name);
-    if (row.use == VariableUse::mapped && value_of(set, row.ours).empty()) {
+    if (row.use == VariableUse::read) {
+      const std::string wrong = refusal(row, value);
+      if (wrong.empty()) continue;
+      out.push_back(
+          fmt::format("{} is {}, which counts as not set: {}", row.name, quoted(value), wrong));
+    } else if (row.use == VariableUse::mapped && !is_set(set, row.ours)) {
       const Mapping made = mapping(row, set);
       if (made.wrong.empty()) continue;
       out.push_back(fmt::format("{} is {}, which counts as not set for plans: {}", row.name,
@@ -145,6 +169,10 @@ std::string origins_in(std::string_view text, const Environment::Values& set) {
     out += fmt::format(" ({} is {} here)", row->ours, row->name);
   }
   return out;
+}
+
+std::optional<int> cta_policy(const Environment& environment) {
+  return read_cta_policy(environment.raw(Variable::NCCL_CTA_POLICY));
 }
 
 bool forbids_peers(const Environment& environment) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,8 +34,8 @@ Environment::Values set_values();
 /// that are not set and that NCCL's stand for. What Environment::of_process() calls in libnccl.
 void complete(Environment::Values& values);
 
-/// What to warn a user of in set_values(): values that map to none that ours allow, and variables
-/// that have no effect on plans.
+/// What to warn a user of in set_values(): values that count as not set, as they, or what they map
+/// to, are not allowed, and variables that have no effect on plans.
 std::vector<std::string> warnings_of(const Environment::Values& set);
 
 /// Which of our settings come from NCCL's: "MSCCLC_IB_TC=3 (NCCL_IB_TC)".
@@ -42,6 +43,9 @@ std::vector<std::string> origins(const Environment::Values& set);
 /// The same of those that a text names, for its end: " (MSCCLC_IB_TC is NCCL_IB_TC here)". Empty:
 /// none.
 std::string origins_in(std::string_view text, const Environment::Values& set);
+
+/// NCCL_CTA_POLICY: bits of NCCL_CTA_POLICY_…. nullopt: it is not set, or counts as not set.
+std::optional<int> cta_policy(const Environment& environment);
 
 /// Whether NCCL_P2P_DISABLE or NCCL_P2P_LEVEL keeps GPUs from each other's memory.
 bool forbids_peers(const Environment& environment);

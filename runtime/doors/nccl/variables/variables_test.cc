@@ -159,6 +159,7 @@ TEST_CASE("our own setting comes first, then the earlier row") {
   CHECK(ours_of("MSCCLC_IB_TC", {{"NCCL_IB_TC", "3"}, {"MSCCLC_IB_TC", "4"}}) == "4");
   CHECK(ours_of("MSCCLC_IB_TC", {{"NCCL_IB_TC", "3"}, {"MSCCLC_IB_TC", ""}}) == "3");
   CHECK(ours_of("NCCL_MAX_CTAS", {{"NCCL_MAX_NCHANNELS", "3"}, {"NCCL_MAX_CTAS", "5"}}) == "5");
+  CHECK(ours_of("NCCL_MAX_CTAS", {{"NCCL_MAX_NCHANNELS", "3"}, {"NCCL_MAX_CTAS", "0"}}) == "3");
   CHECK(ours_of("MSCCLC_LANE", {{"NCCL_IB_DISABLE", "1"}, {"NCCL_NET", "IB"}}) == "sockets");
   CHECK(ours_of("MSCCLC_LANE", {{"NCCL_IB_DISABLE", "0"}, {"NCCL_NET", "IB"}}) == "verbs");
 }
@@ -210,6 +211,10 @@ TEST_CASE("what users are warned of") {
             "NCCL_IB_TIMEOUT is '99', which counts as not set for plans: "
             "MSCCLC_IB_TIMEOUT is '99'; allowed is a whole number from 1 to 31"});
   CHECK(warnings({{"NCCL_IB_TIMEOUT", "99"}, {"MSCCLC_IB_TIMEOUT", "9"}}).empty());
+  CHECK(warnings({{"NCCL_MAX_CTAS", "0"}}) ==
+        std::vector<std::string>{"NCCL_MAX_CTAS is '0', which counts as not set: NCCL_MAX_CTAS is "
+                                 "'0'; allowed is a whole number from 1 to 65536"});
+  CHECK(warnings({{"NCCL_CTA_POLICY", "zero"}, {"NCCL_MAX_CTAS", "8"}}).empty());
   CHECK(warnings({{"NCCL_SHM_DISABLE", "0"}}).empty());
   CHECK(
       warnings({{"NCCL_SHM_DISABLE", "1"}}) ==

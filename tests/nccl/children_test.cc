@@ -1,0 +1,145 @@
+// Children of communicators that callers do not wait for: as NCCL's guide has it, the parent says
+// when they are made.
+#include "tests/nccl/test_ranks.h"
+
+namespace mscclc::nccl::testing {
+namespace {
+
+int count_of(ncclComm_t comm) {
+  int count = -1;
+  return ncclCommCount(comm, &count) == ncclSuccess ? count : -1;
+}
+
+void destroy_all(const std::vector<ncclComm_t>& comms) {
+  for (ncclComm_t comm : comms) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+}
+
+/// Each rank's part of a split, with its color.
+std::vector<ncclComm_t> split(const UnwaitedRanks& ranks, const std::vector<int>& colors,
+                              ncclResult_t result = ncclInProgress) {
+  std::vector<ncclComm_t> made(ranks.comms.size());
+  for (size_t r = 0; r < made.size(); ++r) {
+    CHECK(ncclCommSplit(ranks.comms[r], colors[r], 0, &made[r], nullptr) == result);
+  }
+  return made;
+}
+
+TEST_CASE("the parent says when its children are made, and takes no calls before [case-31]") {
+  const ServedBy served(kFakeNccl, false);
+  const UnwaitedRanks ranks(2);
+  std::vector<ncclComm_t> children;
+  {
+    const Held making("CommInitRankConfig");
+    children = split(ranks, {0, 0});
+    for (ncclComm_t parent : ranks.comms) {
+      ncclResult_t state = ncclSuccess;
+      CHECK(ncclCommGetAsyncError(parent, &state) == ncclSuccess);
+      CHECK(state == ncclInProgress);
+      int value = 0;
+      CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, parent, nullptr) == ncclInvalidArgument);
+      CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("child is not made yet"));
+      CHECK(ncclCommFinalize(parent) == ncclInvalidArgument);
+      CHECK(ncclCommDestroy(parent) == ncclInvalidArgument);
+    }
+    CHECK(split(ranks, {0, 0}, ncclInvalidArgument) == std::vector<ncclComm_t>(2));
+  }
+  CHECK(ranks.await_all() == ncclSuccess);
+  CHECK(sum_of(children) == 3);
+  CHECK(sum_of(ranks.comms) == 3);
+  destroy_all(children);
+}
+
+TEST_CASE("splits in turn never mix their ranks [case-28]") {
+  const ServedBy served(nullptr, true);
+  const UnwaitedRanks ranks(4);
+  for (int round = 0; round < 20; ++round) {
+    const auto by_parity = split(ranks, {0, 1, 0, 1});
+    REQUIRE(ranks.await_all() == ncclSuccess);
+    const auto three = split(ranks, {7, 7, 7, 5});
+    REQUIRE(ranks.await_all() == ncclSuccess);
+    for (size_t r = 0; r < 4; ++r) {
+      CHECK(count_of(by_parity[r]) == 2);
+      CHECK(count_of(three[r]) == (r < 3 ? 3 : 1));
+    }
+    CHECK(sum_of({by_parity[1], by_parity[3]}) == 3);
+    CHECK(sum_of({three[0], three[1], three[2]}) == 6);
+    destroy_all(by_parity);
+    destroy_all(three);
+  }
+}
+
+TEST_CASE("a rank without a color learns by its parent that the split has ended [case-30]") {
+  const ServedBy served(kFakeNccl, false);
+  const UnwaitedRanks ranks(3);
+  ncclComm_t made[3] = {};
+  // It waits for the others, who have not come yet.
+  REQUIRE(ncclCommSplit(ranks.comms[1], kNcclSplitNoColor, 0, &made[1], nullptr) == ncclInProgress);
+  ncclResult_t state = ncclSuccess;
+  CHECK(ncclCommGetAsyncError(ranks.comms[1], &state) == ncclSuccess);
+  CHECK(state == ncclInProgress);
+  for (const int r : {0, 2}) {
+    REQUIRE(ncclCommSplit(ranks.comms[r], 3, 0, &made[r], nullptr) == ncclInProgress);
+  }
+  CHECK(ranks.await_all() == ncclSuccess);
+  CHECK(made[1] == nullptr);
+  CHECK(sum_of({made[0], made[2]}) == 3);
+  destroy_all({made[0], made[2]});
+}
+
+TEST_CASE("splits of one group are made in their order, waited for or not [case-33]") {
+  const ServedBy served(nullptr, true);
+  const bool waits = GENERATE(false, true);
+  const UnwaitedRanks unwaited(waits ? 1 : 4);
+  Ranks waited(waits ? 4 : 1);
+  const std::vector<ncclComm_t>& parents = waits ? waited.comms : unwaited.comms;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<ncclComm_t> halves(4), all(4);
+    ncclGroupStart();
+    for (int r = 0; r < 4; ++r) {
+      CHECK(ncclCommSplit(parents[r], r % 2, 0, &halves[r], nullptr) == ncclSuccess);
+      CHECK(ncclCommSplit(parents[r], 0, 0, &all[r], nullptr) == ncclSuccess);
+    }
+    CHECK(ncclGroupEnd() == (waits ? ncclSuccess : ncclInProgress));
+    REQUIRE(unwaited.await_all() == ncclSuccess);
+    for (int r = 0; r < 4; ++r) {
+      CHECK(count_of(halves[r]) == 2);
+      CHECK(count_of(all[r]) == 4);
+    }
+    destroy_all(halves);
+    destroy_all(all);
+  }
+}
+
+TEST_CASE("the parent's configuration says whether its children are waited for [case-31]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(2);
+  std::vector<ncclComm_t> children(2);
+  on_threads(2, [&](int r) {
+    CallersConfig config(80, 22809);
+    config.at(16) = 0;
+    ranks.results[r] = ncclCommSplit(ranks.comms[r], 0, 0, &children[r], config.get());
+  });
+  CHECK(ranks.results == std::vector<ncclResult_t>(2, ncclSuccess));
+  CHECK(sum_of(children) == 3);
+  for (ncclComm_t comm : children) {
+    CHECK(ncclCommFinalize(comm) == ncclInProgress);
+    CHECK(await(comm) == ncclSuccess);
+  }
+  destroy_all(children);
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
+}
+
+TEST_CASE("a parent whose child could not be made has the error, and its abort ends the making") {
+  const ServedBy served(kFakeNccl, false);
+  UnwaitedRanks ranks(2);
+  ncclComm_t child = nullptr;
+  REQUIRE(ncclCommSplit(ranks.comms[0], 0, 0, &child, nullptr) == ncclInProgress);
+  CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
+  CHECK(await(ranks.comms[0]) != ncclSuccess);
+  CHECK(await(child) != ncclSuccess);
+  for (ncclComm_t comm : {child, ranks.comms[0]}) CHECK(ncclCommAbort(comm) == ncclSuccess);
+  ranks.comms.clear();
+}
+
+}  // namespace
+}  // namespace mscclc::nccl::testing
