@@ -123,6 +123,17 @@ OverlapConfig gemm_on_gpus(OverlapKind kind, const char* backend) {
   return {.kind = kind, .m = 16, .k = 32, .n = {32}, .backend = backend, .chunks = 2, .budget = 8};
 }
 
+/// A run in a capture, which is the first at all, and one outside.
+ObjectBody captured_and_eager(World& world) {
+  return [&world](Overlap& object, const OverlapCall& call, StreamHandle stream) -> std::string {
+    Diagnostics d;
+    world.fake.begin_capture(cuda::abi::kCaptureModeGlobal, stream);
+    const bool captured = object.run(call, stream, d);
+    world.fake.end_capture();
+    return captured && object.run(call, stream, d) ? "" : testing::text(d);
+  };
+}
+
 struct Expected {
   OverlapKind kind;
   const char* backend;
@@ -152,13 +163,7 @@ TEST_CASE("the first run may be captured, and puts the same on streams as one th
     FakeProducts products(world);
     INFO(name(expected.kind) << " " << expected.backend);
     CHECK(on_fake_gpus(world, &products, gemm_on_gpus(expected.kind, expected.backend),
-                       [&](Overlap& object, const OverlapCall& call, StreamHandle stream) {
-                         Diagnostics d;
-                         world.fake.begin_capture(cuda::abi::kCaptureModeGlobal, stream);
-                         const bool captured = object.run(call, stream, d);
-                         world.fake.end_capture();
-                         return captured && object.run(call, stream, d) ? "" : testing::text(d);
-                       }) == "");
+                       captured_and_eager(world)) == "");
     world.check_clean();  // what the object and its first products took, too
     const auto is_captured = [](cuda::abi::GraphNode node) { return node != nullptr; };
     CHECK(std::ranges::count_if(world.nodes, is_captured) == 2 * expected.kernels);
@@ -214,14 +219,7 @@ TEST_CASE("runs of auto are captured as graphs are the fastest, and eager as eag
   // rank, a flag to wait for, the count of runs; a copy of the own part.
   constexpr uint32_t kEager = 1 + 1, kCaptured = 1 + 1 + 2 + 1 + 1;
   const OverlapConfig config{.kind = OverlapKind::allgather_gemm, .m = 1024, .k = 16, .n = {4096}};
-  CHECK(on_fake_gpus(world, &products, config,
-                     [&](Overlap& object, const OverlapCall& call, StreamHandle stream) {
-                       Diagnostics d;
-                       world.fake.begin_capture(cuda::abi::kCaptureModeGlobal, stream);
-                       const bool captured = object.run(call, stream, d);
-                       world.fake.end_capture();
-                       return captured && object.run(call, stream, d) ? "" : testing::text(d);
-                     }) == "");
+  CHECK(on_fake_gpus(world, &products, config, captured_and_eager(world)) == "");
   world.check_clean();
   const auto captured = static_cast<size_t>(std::ranges::count_if(
       world.nodes, [](cuda::abi::GraphNode node) { return node != nullptr; }));

@@ -98,7 +98,6 @@ CudaDevice::CudaDevice(SharedContext context, std::unique_ptr<OwnStream> stream,
     : context_(std::move(context)),
       stream_(std::move(stream)),
       order_(std::move(order)),
-      multicast_(multicast),
       early_(early),
       options_(options),
       allocator_(context_, *stream_, multicast),
@@ -419,7 +418,7 @@ std::unique_ptr<Lane> CudaDevice::open_lane(const LanePeer& peer, Diagnostics& d
 bool CudaDevice::join_switch(Bootstrap& bootstrap, const std::vector<uint32_t>& members,
                              const std::vector<SwitchRegion>& regions,
                              std::unique_ptr<SwitchTeam>& team, Diagnostics& diagnostics) {
-  return join_multicast({bootstrap, context_, exchange_, multicast_, members, regions}, team,
+  return join_multicast({bootstrap, context_, exchange_, may_multicast(), members, regions}, team,
                         diagnostics);
 }
 

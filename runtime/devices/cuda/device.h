@@ -112,7 +112,7 @@ class CudaDevice final : public Device {
   std::vector<uint8_t> room() const override;
   std::string architecture() const override;
   uint32_t multiprocessors() const override;
-  bool may_multicast() const override { return multicast_; }
+  bool may_multicast() const override { return allocator_.multicast(); }
   /// See docs/design/devices.md, "Copies by the host".
   uint32_t max_copy_calls() const override { return 8; }
   Result<std::unique_ptr<CompiledKernels>> load_kernels(std::span<const uint8_t> image) override;
@@ -163,7 +163,6 @@ class CudaDevice final : public Device {
   const std::unique_ptr<OwnStream> stream_;
   const std::shared_ptr<LaunchOrder> order_;
   const std::shared_ptr<KnownStream> known_ = std::make_shared<KnownStream>();
-  const bool multicast_;
   const EarlyLaunch early_;
   const CudaOptions options_;
   bool fabric_ = false;  ///< what link_name() has found

@@ -35,6 +35,7 @@ class Allocator {
  public:
   /// `multicast`: sizes are such that a switch can bind them.
   Allocator(SharedContext context, OwnStream& stream, bool multicast);
+  bool multicast() const { return multicast_; }
 
   /// Zeros; whole granules after `bytes` bytes, at least one. nullptr: reported.
   [[nodiscard]] std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
