@@ -19,6 +19,11 @@ std::string next_keys(c10d::Store& store, int rank) {
   return "backend" + std::to_string(n);
 }
 
+/// What is left where the first `done` tensors are done.
+std::vector<at::Tensor> rest(const std::vector<at::Tensor>& tensors, size_t done) {
+  return {tensors.begin() + static_cast<ptrdiff_t>(done), tensors.end()};
+}
+
 /// Whether this is the first time that the process has `line` to say.
 bool is_first(const std::string& line) {
   ProcessState& process = ProcessState::get();
@@ -169,12 +174,13 @@ MscclcBackend::WorkPtr MscclcBackend::allreduce_coalesced(
   Request request{
       about(Op::ALLREDUCE_COALESCED, "all_reduce_coalesced", {}, tensors, options.timeout),
       options.asyncOp};
+  const auto done = std::make_shared<size_t>(0);  // a sum of sums is wrong
   request.body = [=](const Runner& run) {
-    for (const at::Tensor& tensor : tensors) all_reduce(run, tensor, options.reduceOp);
+    for (; *done < tensors.size(); ++*done) all_reduce(run, tensors[*done], options.reduceOp);
   };
   request.instead =
       instead(tensors[0].device().type(), "all_reduce_coalesced", [=](c10d::Backend& other) {
-        Tensors own = tensors;
+        Tensors own = rest(tensors, *done);
         return other.allreduce_coalesced(own, options);
       });
   return submit(std::move(request));
@@ -301,13 +307,14 @@ MscclcBackend::WorkPtr MscclcBackend::reduce_scatter_tensor_coalesced(
     check_count(inputs[i], outputs[i].numel() * getSize(), kName, "input");
     check_overlap(inputs[i], outputs[i], getRank(), kName);
   }
+  const auto done = std::make_shared<size_t>(0);  // outputs may lie in inputs
   request.body = [=](const Runner& run) {
-    for (size_t i = 0; i < inputs.size(); ++i) {
+    for (size_t& i = *done; i < inputs.size(); ++i) {
       mscclc::torch_adapter::reduce_scatter(run, outputs[i], inputs[i], options.reduceOp);
     }
   };
   request.instead = instead(inputs[0].device().type(), kName, [=](c10d::Backend& other) {
-    Tensors targets = outputs, own = inputs;
+    Tensors targets = rest(outputs, *done), own = rest(inputs, *done);
     return other.reduce_scatter_tensor_coalesced(targets, own, options);
   });
   return submit(std::move(request));
