@@ -234,6 +234,9 @@ int run_tune(const TuneCommand& options) {
       return Input::usage("--library: it holds plans, not programs");
     }
   }
+  if (const auto kept = keeps_library(*library, options.output); !kept) {
+    return Input::usage(kept.error());
+  }
   const auto target = find_target("sm_90", diagnostics);
   if (!target) return refuse_tuning(diagnostics, kUsage);
   std::vector<uint32_t> ranks = options.team.ranks;
