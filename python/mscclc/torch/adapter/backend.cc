@@ -1,12 +1,14 @@
 #include "python/mscclc/torch/adapter/backend.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <algorithm>
-#include <tuple>
 
 #include "python/mscclc/torch/adapter/calls.h"
 #include "python/mscclc/torch/adapter/checks.h"
 #include "python/mscclc/torch/adapter/interpreter.h"
 #include "python/mscclc/torch/adapter/process_state.h"
+#include "python/mscclc/torch/adapter/queues/event_pool.h"
 
 namespace mscclc::torch_adapter {
 namespace {
@@ -57,13 +59,6 @@ MscclcBackend::~MscclcBackend() {
   } catch (const std::exception& error) {
     TORCH_WARN("mscclc: ", error.what());
   }
-}
-
-bool MscclcBackend::Where::operator<(const Where& other) const {
-  const auto key = [](const Where& w) {
-    return std::make_tuple(w.device.type(), w.device.index(), w.from, w.to);
-  };
-  return key(*this) < key(other);
 }
 
 // ---- Where requests run ----
@@ -424,6 +419,23 @@ MscclcBackend::WorkPtr MscclcBackend::alltoall(Tensors& outputs, Tensors& inputs
   return submit(std::move(request));
 }
 
+std::vector<Where> MscclcBackend::places() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Where> all;
+  for (const auto& [where, queue] : queues_) all.push_back(where);
+  return all;
+}
+
+std::shared_ptr<std::vector<PooledEvent>> MscclcBackend::work_beside(const c10::Device& device) {
+  auto events = std::make_shared<std::vector<PooledEvent>>();
+  for (const Where& where : places()) {
+    if (where.device.is_cpu() || where.device == device) continue;
+    const c10::impl::VirtualGuardImpl impl(where.device.type());
+    events->emplace_back().record(impl.getStream(where.device));
+  }
+  return events;
+}
+
 MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& options) {
   c10::Device device(c10::kCPU);
   if (options.device) {
@@ -431,13 +443,13 @@ MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& option
   } else if (!options.device_ids.empty()) {
     device = c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(options.device_ids[0]));
   } else {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [where, queue] : queues_) {
-      if (!where.device.is_cpu()) device = where.device;  // its work is to end, too
-    }
+    device = device_of_barrier(places());  // its work is to end, too
   }
   Request request{about(Op::BARRIER, "barrier", {}, {}, options.timeout)};
-  request.body = [](const Runner& run) { mscclc::torch_adapter::barrier(run); };
+  request.body = [before = work_beside(device)](const Runner& run) {
+    for (const PooledEvent& event : *before) event.synchronize();
+    mscclc::torch_adapter::barrier(run);
+  };
   return submit({device}, std::move(request));
 }
 
