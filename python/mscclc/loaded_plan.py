@@ -44,10 +44,11 @@ class LoadedPlan:
         buffer is both. In place, where one is a part of the other, it is given as that part.
         `dtype`: their element type, as wide as the one that the plan was loaded for, which it is if
         left out; a buffer of another type is an error. `externals`: what a plan with row functions
-        takes besides, by name: buffers of whole rows, and numbers for scalars. `flags`: the words of those of a plan that overlaps with
-        other work, by name, the same ones in all calls, and 0 before the first. `budget`:
-        multiprocessors that such a plan may hold while that work needs room, or 0: not known.
-        `launch_order`: "plan_first", if it does not begin before all of the plan is resident.
+        takes besides, by name: buffers of whole rows, and numbers for scalars. `flags`: the words
+        of those of a plan that overlaps with other work, by name, the same ones in all calls, and 0
+        before the first. `budget`: multiprocessors that such a plan may hold while that work needs
+        room, or 0: not known. `launch_order`: "plan_first", if it does not begin before all of the
+        plan is resident.
         `symmetric=True` promises, as for collectives, that input and output lie in SymmetricMemory
         and are the same parts of it on all ranks: otherwise ranks meet in each call of a plan that
         uses them where they lie, as those with flags do. Not held back by groups."""

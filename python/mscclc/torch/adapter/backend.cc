@@ -26,6 +26,18 @@ std::vector<at::Tensor> rest(const std::vector<at::Tensor>& tensors, size_t done
   return {tensors.begin() + static_cast<ptrdiff_t>(done), tensors.end()};
 }
 
+/// What the current streams of other GPUs than `device` have now.
+std::shared_ptr<std::vector<PooledEvent>> work_beside(const c10::Device& device,
+                                                      const std::vector<Where>& places) {
+  auto events = std::make_shared<std::vector<PooledEvent>>();
+  for (const Where& where : places) {
+    if (where.device.is_cpu() || where.device == device) continue;
+    const c10::impl::VirtualGuardImpl impl(where.device.type());
+    events->emplace_back().record(impl.getStream(where.device));
+  }
+  return events;
+}
+
 /// Whether this is the first time that the process has `line` to say.
 bool is_first(const std::string& line) {
   ProcessState& process = ProcessState::get();
@@ -419,34 +431,20 @@ MscclcBackend::WorkPtr MscclcBackend::alltoall(Tensors& outputs, Tensors& inputs
   return submit(std::move(request));
 }
 
-std::vector<Where> MscclcBackend::places() {
-  const std::lock_guard lock(mutex_);
-  std::vector<Where> all;
-  for (const auto& [where, queue] : queues_) all.push_back(where);
-  return all;
-}
-
-std::shared_ptr<std::vector<PooledEvent>> MscclcBackend::work_beside(const c10::Device& device) {
-  auto events = std::make_shared<std::vector<PooledEvent>>();
-  for (const Where& where : places()) {
-    if (where.device.is_cpu() || where.device == device) continue;
-    const c10::impl::VirtualGuardImpl impl(where.device.type());
-    events->emplace_back().record(impl.getStream(where.device));
-  }
-  return events;
-}
-
 MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& options) {
   c10::Device device(c10::kCPU);
+  std::vector<Where> places;  // where the caller does not say the device
   if (options.device) {
     device = *options.device;
   } else if (!options.device_ids.empty()) {
     device = c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(options.device_ids[0]));
   } else {
-    device = device_of_barrier(places());  // its work is to end, too
+    const std::lock_guard lock(mutex_);
+    for (const auto& [where, queue] : queues_) places.push_back(where);
+    device = device_of_barrier(places);  // its work is to end, too
   }
   Request request{about(Op::BARRIER, "barrier", {}, {}, options.timeout)};
-  request.body = [before = work_beside(device)](const Runner& run) {
+  request.body = [before = work_beside(device, places)](const Runner& run) {
     for (const PooledEvent& event : *before) event.synchronize();
     mscclc::torch_adapter::barrier(run);
   };

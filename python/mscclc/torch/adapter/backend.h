@@ -152,9 +152,6 @@ class MscclcBackend : public c10d::Backend {
   template <class Call>
   std::function<void()> instead(c10::DeviceType type, const char* name, Call call);
   std::vector<std::shared_ptr<CallQueue>> queues();
-  std::vector<Where> places();
-  /// What the current streams of other GPUs that this rank has called on have now.
-  std::shared_ptr<std::vector<PooledEvent>> work_beside(const c10::Device& device);
   /// Waits for what was queued, and lets go of the ranks.
   void close_queues();
 
