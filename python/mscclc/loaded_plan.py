@@ -5,12 +5,27 @@ from typing import Any, Dict, Optional
 
 from ._library import Call, check, library
 from ._numbers import DTYPE_DEFAULT, element_type, op_number
-from .buffers import buffer_of
+from .buffers import Buffer, buffer_of
 from .errors import UsageError
 from .externals import RowsOfPlan, externals_for, flags_for
 from .work import Work
 
 _LAUNCH_ORDERS = ("other_first", "plan_first")  # mscclc_launch_order_t
+# Types that others may have no name for, and their widths: whole numbers as wide may hold their bits.
+_UNNAMED = {"bf16": 2, "e4m3": 1, "e5m2": 1, "e4m3b15": 1, "e8m0": 1}
+
+
+def needs_type(side: str, buffer: Buffer, dtype: str, is_said: bool) -> None:
+    """UsageError where a buffer says that its elements are of another type than the call's. `is_said`: the
+    call names that type, so whole numbers as wide, and bytes, may hold its bits."""
+    width = _UNNAMED[dtype] if dtype in _UNNAMED else element_type(dtype)[1]
+    bits = {f"u{8 * width}"} if is_said or dtype in _UNNAMED else set()
+    fine = bits | {None, dtype} | ({"u8"} if is_said else set())
+    if buffer.bytes and buffer.dtype not in fine:
+        raise UsageError(
+            f"the {side} is of '{buffer.dtype}', and the call takes it for '{dtype}': load the plan for"
+            " elements as wide, and say their type with 'dtype'"
+        )
 
 
 class LoadedPlan:
@@ -28,17 +43,19 @@ class LoadedPlan:
         """Queues it, on all ranks. Buffers are the plan's input and output; without an output one
         buffer is both. In place, where one is a part of the other, it is given as that part.
         `dtype`: their element type, as wide as the one that the plan was loaded for, which it is if
-        left out. `externals`: what a plan with row functions takes besides, by name: buffers of
-        whole rows, and numbers for scalars. `flags`: the words of those of a plan that overlaps with
-        other work, by name, the same ones in all calls, and 0 before the first. `budget`:
-        multiprocessors that such a plan may hold while that work needs room, or 0: not known.
-        `launch_order`: "plan_first", if it does not begin before all of the plan is resident.
+        left out; a buffer of another type is an error. `externals`: what a plan with row functions
+        takes besides, by name: buffers of whole rows, and numbers for scalars. `flags`: the words
+        of those of a plan that overlaps with other work, by name, the same ones in all calls, and 0
+        before the first. `budget`: multiprocessors that such a plan may hold while that work needs
+        room, or 0: not known. `launch_order`: "plan_first", if it does not begin before all of the
+        plan is resident.
         `symmetric=True` promises, as for collectives, that input and output lie in SymmetricMemory
         and are the same parts of it on all ranks: otherwise ranks meet in each call of a plan that
         uses them where they lie, as those with flags do. Not held back by groups."""
         comm = self._comm
         comm._own()
-        dtype = self._dtype if dtype is None else dtype
+        is_said = dtype is not None
+        dtype = dtype if is_said else self._dtype
         loaded, width = element_type(self._dtype)[1], element_type(dtype)[1]
         any_width = self._rows.columns > 0  # rows may be of all types that functions have
         if width != loaded and not any_width:
@@ -48,6 +65,10 @@ class LoadedPlan:
             )
         target = buffer_of(input if output is None else output, comm._device, writable=True)
         source = target if output is None else buffer_of(input, comm._device, writable=False)
+        needs_type("input", source, dtype, is_said)
+        if target is not source:
+            own = self._rows.output_type
+            needs_type("output", target, dtype if own == "T" else own, is_said)
         if launch_order not in _LAUNCH_ORDERS:
             raise UsageError(f"launch_order is one of {', '.join(_LAUNCH_ORDERS)}")
         return self._launch(

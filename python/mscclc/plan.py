@@ -1,11 +1,12 @@
 """Programs to plans: `compile`, and what can be asked of a Plan."""
 
 import json
+import operator
 import os
 from dataclasses import dataclass
 from typing import Any, Iterable, List, Mapping, Optional, Union
 
-from ._files import read_file
+from ._files import read_file, replace_file
 from ._tool import call
 from .effects import Effect, effects_of
 
@@ -40,9 +41,8 @@ class Plan:
         return cls(read_file(path).decode())
 
     def save(self, path: Union[str, os.PathLike]) -> None:
-        """Writes the plan to a file, as the compiler does."""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self._json + "\n")
+        """Writes the plan to a file, as the compiler does. Where that fails, a file that was there is as it was."""
+        replace_file(path, (self._json + "\n").encode())
 
     def to_json(self) -> str:
         """The plan as the compiler writes it: JSON in one line."""
@@ -141,9 +141,12 @@ def compile(
 def _value(value: Parameter) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, str)):
-        return str(value)
-    return ",".join(str(int(element)) for element in value)
+    if isinstance(value, str):
+        return value
+    try:
+        return str(operator.index(value))
+    except TypeError:  # several numbers
+        return ",".join(str(int(element)) for element in value)
 
 
 def _results(table: str) -> List[Result]:

@@ -17,7 +17,7 @@ from ._library import check, library
 from ._numbers import element_type, order_number
 from .buffers import buffer_of
 from .errors import UsageError
-from .loaded_plan import LoadedPlan
+from .loaded_plan import LoadedPlan, needs_type
 from .plan import Plan
 from .work import Work
 
@@ -111,15 +111,16 @@ class RowPlans:
         dtype: Optional[str] = None, externals: Optional[Dict[str, Any]] = None,
     ) -> Work:  # fmt: skip
         """Queues a call, on all ranks, as LoadedPlan.run() does."""
-        dtype = self._dtype if dtype is None else dtype
-        device = self._comm._device
-        row = self._columns * element_type(dtype)[1]
+        taken_for = self._dtype if dtype is None else dtype
+        row = self._columns * element_type(taken_for)[1]
         # Allreduce and reducescatter: no output has more rows, whatever its type.
-        bytes = buffer_of(input, device, writable=False).bytes
+        given = buffer_of(input, self._comm._device, writable=False)
+        needs_type("input", given, taken_for, dtype is not None)
+        bytes = given.bytes
         rows = bytes // row
         if bytes % row or rows > self._max_rows:
             raise UsageError(
-                f"{bytes} bytes are {bytes / row:g} rows of {self._columns} {dtype}; loaded are plans for whole"
+                f"{bytes} bytes are {bytes / row:g} rows of {self._columns} {taken_for}; loaded are plans for whole"
                 f" rows, {self._max_rows} at most"
             )
         plan = next(one for most, one in self._loaded if rows <= most)

@@ -56,6 +56,8 @@ class Compile(unittest.TestCase):
     def test_kinds_of_parameters(self):
         plan = mscclc.compile(ONE_SHOT, R=2, B=1, F="LL8")
         self.assertEqual(plan.to_dict()["mscclc"]["ranks"][0]["buffers"][0]["packets"], "LL8")
+        two = type("Int64", (), {"__index__": lambda self: 2})()  # as NumPy's
+        self.assertEqual(mscclc.compile(ONE_SHOT, R=two, B=1, F="LL8"), plan)
         counts = [1, 0, 2, 1]
         plan = mscclc.compile(os.path.join(PLANS, "alltoallv.mscl"), R=2, counts=counts)
         self.assertEqual(plan.to_dict()["mscclc"]["contract"]["counts"], counts)
@@ -113,6 +115,30 @@ class Plans(unittest.TestCase):
                 mscclc.Plan.load(os.path.join(folder, "nothing.json"))
         with self.assertRaisesRegex(mscclc.UsageError, "'/dev/zero': .* or does not end"):
             mscclc.Plan.load("/dev/zero")
+
+    def test_a_plan_that_cannot_be_saved_leaves_the_old_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "plan.json")
+            with open(path, "w") as file:
+                file.write("old")
+            os.chmod(path, 0o640)
+            link = os.path.join(folder, "link.json")
+            os.symlink(path, link)
+            code = "import mscclc, resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)"
+            code += "; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))"
+            code += "; mscclc.Plan('x' * 100000).save(sys.argv[1])"
+            done = subprocess.run([sys.executable, "-c", code, link], stderr=subprocess.PIPE, text=True)
+            self.assertIn("File too large", done.stderr)
+            with open(path) as file:
+                self.assertEqual(file.read(), "old")
+            self.assertEqual(sorted(os.listdir(folder)), ["link.json", "plan.json"])
+            self.plan.save(link)
+            self.assertTrue(os.path.islink(link))
+            self.assertEqual(mscclc.Plan.load(path), self.plan)
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o640)
+        code = "import mscclc; mscclc.Plan('x').save('/dev/stdout')"
+        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(done.stdout, "x\n")
 
     def test_verify(self):
         self.assertEqual(

@@ -81,10 +81,24 @@ class Plans(unittest.TestCase):
                     "the input has 1 elements of 'i32', the output 4; the plan needs 2 in the input")
             refused(text[0], plan.run, floats(1, 2, 3), out)
             refused(text[1], plan.run, floats(*range(8)), out)
-            refused(text[2], plan.run, floats(1), out, dtype="i32")
+            refused(text[2], plan.run, array.array("i", [1]), words, dtype="i32")
             refused("loaded for elements of 4 bytes ('f32'); 'f64' has 8", plan.run, out, out, dtype="f64")
             refused("no element type 'c64'", plan.run, floats(1, 2), out, dtype="c64")
-            refused("3 bytes are no message", plan.run, b"12", bytearray(3), error=mscclc.LibraryError)
+            refused("3 bytes are no message", plan.run, b"12", bytearray(3), dtype="f32",
+                    error=mscclc.LibraryError)
+            words = array.array("I", [0] * 4)
+            refused("the input is of 'u32', and the call takes it for 'f32'", plan.run, words, out)
+            refused("the output is of 'u32', and the call takes it for 'f32'", plan.run, floats(1, 2), words)
+            halves = array.array("H", [0] * 4)
+            refused("the input is of 'u16', and the call takes it for 'f32'", plan.run, halves, halves)
+            refused("the output is of 'i32', and the call takes it for 'f32'", plan.run, floats(1, 2),
+                    array.array("i", [0] * 4), dtype="f32")
+            half = comm.load({plan.to_json()!r}, 1 << 12, "bf16")
+            half.run(array.array("H", [rank, 7]), halves).wait()  # the bits of bf16
+            assert list(halves) == [0, 7, 1, 7], halves
+            raw = bytearray(16)  # what has no type is what the call says
+            plan.run(floats(rank, 7), raw, dtype="f32").wait()
+            assert array.array("f", raw) == floats(0, 7, 1, 7), raw
             sums = comm.load({mscclc.compile(PLAN).to_json()!r}, 64)
             out = array.array("i", [0])
             sums.run(array.array("i", [(1 << 24) + rank]), out, dtype="i32").wait()  # f32 rounds it

@@ -89,6 +89,8 @@ class RowPlans(unittest.TestCase):
             refused("are 65538 rows of 64 f32; loaded are plans for whole rows, 65537 at most",
                     norm.run, floats(*[1] * (most + 1) * columns))
             refused("1.01562 rows of 64 f32", norm.run, floats(*[1] * 65))
+            refused("the input is of 'f64', and the call takes it for 'f32'", norm.run,
+                    array.array("d", [1] * 64), externals=outside)
             print("fine")
         """)
 

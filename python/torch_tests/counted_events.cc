@@ -7,6 +7,7 @@
 
 #include "python/mscclc/torch/adapter/calls.h"
 #include "python/mscclc/torch/adapter/queues/call_queue.h"
+#include "python/mscclc/torch/adapter/where.h"
 #include "python/torch_tests/counted_device.h"
 
 namespace {
@@ -47,9 +48,21 @@ std::vector<int64_t> events_of_calls(int64_t threads, int64_t calls, int64_t at_
 /// What the pool keeps of a device.
 int64_t most_events() { return EventPool::kMax; }
 
+/// Where a rank's barrier is that has called on these devices, as the sender of a message or, -1,
+/// with all ranks.
+std::string barrier_after(const std::vector<std::string>& devices,
+                          const std::vector<int64_t>& senders) {
+  std::vector<Where> places;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    places.push_back({c10::Device(devices[i]), static_cast<int>(senders[i])});
+  }
+  return device_of_barrier(places).str();
+}
+
 TORCH_LIBRARY(mscclc_tests, library) {
   library.def("events_of_calls", events_of_calls);
   library.def("most_events", most_events);
+  library.def("barrier_after", barrier_after);
 }
 
 }  // namespace

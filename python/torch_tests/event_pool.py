@@ -1,4 +1,4 @@
-"""Events of devices: none is made on the steady path, and only so many are kept.
+"""Calls on devices. Events: none is made on the steady path, and only so many are kept.
 
 The device is one in name only that counts them: COUNTED_EVENTS names the library of counted_events.cc,
 which `event_pool.py LIBRARY` builds.
@@ -46,7 +46,19 @@ def only_so_many_are_kept(ranks):
     assert made > 3 * most and alive == most, (made, alive, most)
 
 
-CHECKS = [no_event_on_the_steady_path, several_threads, only_so_many_are_kept]
+def a_barrier_is_where_all_ranks_have_called(ranks):
+    """Two ranks that sent each other messages on a GPU meet the others on the host."""
+    barrier_after = torch.ops.mscclc_tests.barrier_after
+    assert barrier_after([], []) == "cpu"
+    assert barrier_after(["cpu", "cuda:1"], [-1, 0]) == "cpu"
+    assert barrier_after(["cpu", "cuda:1"], [-1, -1]) == "cuda:1"
+    assert barrier_after(["cuda:1", "cuda:1"], [-1, 0]) == "cuda:1"
+
+
+CHECKS = [
+    no_event_on_the_steady_path, several_threads, only_so_many_are_kept,
+    a_barrier_is_where_all_ranks_have_called,
+]  # fmt: skip
 
 if __name__ == "__main__":
     build(sys.argv[1])

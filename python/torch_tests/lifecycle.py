@@ -138,6 +138,26 @@ def _instead_in_two_groups(ranks):
         equal(one, torch.full((3,), (i + 1.0) * ranks.size))
 
 
+def _instead_from_there_on(ranks):
+    """Of coalesced calls that begin with plans, another backend does only what no plan serves."""
+    group = dist.new_group(pg_options=mscclc.torch.Options(fallback=True))
+    _sum(ranks, group)
+    registry = mscclc.Registry()
+    registry.set_selector(lambda request: None if request.bytes < 1024 else False)
+    sums = [torch.ones(count) for count in (3, 4096)]
+    with dist._coalescing_manager(group, torch.device("cpu")):
+        for one in sums:
+            dist.all_reduce(one, group=group)
+    wholes = [torch.ones(count * ranks.size) for count in (3, 4096)]
+    parts = [whole.chunk(ranks.size)[ranks.rank] for whole in wholes]
+    with dist._coalescing_manager(group, torch.device("cpu")):
+        for part, whole in zip(parts, wholes):
+            dist.reduce_scatter_tensor(part, whole, group=group)
+    registry.set_selector(None)
+    for one in (*sums, *parts):
+        equal(one, torch.full_like(one, float(ranks.size)), f"{one.numel()}")
+
+
 def fallback(ranks):
     init(ranks, name="fallback", pg_options=mscclc.torch.Options(fallback=True))
     _sum(ranks)
@@ -145,6 +165,7 @@ def fallback(ranks):
     refused(lambda: dist.all_reduce(torch.ones(3, dtype=torch.int16)), "scalar type")
     _sum(ranks)
     _instead_in_two_groups(ranks)
+    _instead_from_there_on(ranks)
     dist.destroy_process_group()
     refused(lambda: init(ranks, name="wrong", pg_options=7), "mscclc.torch.Options")
     os.environ["TORCH_MSCCLC_FALLBACK"] = "1"

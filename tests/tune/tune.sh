@@ -55,6 +55,29 @@ grep -q -- '--device' err || fail "what measures is taken beside --predict"
 expect_code 2 "$mscclc" tune --predict --machine 4xH200 --ranks 5 --bytes 1K --collective allgather -o predicted
 grep -q 'is of another run' err || fail "predictions of another machine are taken"
 
+# Nor are those of a machine whose file has changed, or of a library whose programs have.
+predict=("$mscclc" tune --predict --ranks 5 --trials 3 --bytes 1K --collective allgather)
+cp "$MSCCLC_LIBRARY/machines/8xH200.json" own.json
+expect_code 0 "${predict[@]}" --machine own.json -o own
+sed -i -E 's/("latency_ns": *)[0-9]+/\19999/' own.json
+if cmp -s own.json "$MSCCLC_LIBRARY/machines/8xH200.json"; then fail "no figure of the machine is changed"; fi
+expect_code 2 "${predict[@]}" --machine own.json -o own
+grep -q 'is of another run .*with figures .*, here .*with figures' err || fail "predictions of other figures are taken"
+mkdir changed
+cp "$MSCCLC_LIBRARY"/*.mscl "$MSCCLC_LIBRARY/library.json" changed
+chmod +w changed/*
+echo '# changed' >>changed/allgather_direct.mscl
+expect_code 2 "${predict[@]}" --machine 8xH200 --library changed -o predicted
+grep -q 'is of another run .*programs .*, here .*programs' err || fail "times of other programs are taken"
+
+# Not over the library that is read.
+mkdir copy
+cp "$MSCCLC_LIBRARY"/* copy 2>/dev/null || true # but its folders
+expect_code 2 "$mscclc" tune --predict --machine 8xH200 --ranks 5 --trials 3 --bytes 1K --collective allgather --library copy -o copy
+grep -q 'would replace the library that is read' err || fail "the library may be replaced"
+cmp copy/library.json "$MSCCLC_LIBRARY/library.json" || fail "the library is replaced"
+[[ ! -e copy/tune-R5.jsonl ]] || fail "it is tuned before the library is looked at"
+
 # In turn with NCCL, which a program that is linked statically cannot load.
 MSCCLC_NCCL=$nccl expect_code 0 "$dynamic" "${tune[@]:1}" --collective allreduce,allgather -o beside
 grep -q 'in turn with NCCL 2.28.9 (' out || fail "NCCL is not named"

@@ -97,6 +97,14 @@ mscclc::Result<void> add_library(const Options& options, PlanSource& plans) {
   return {};
 }
 
+Record joined(Record first, const Record& then) {
+  if (!then.machine.empty()) first.machine = then.machine;
+  first.results.insert(first.results.end(), then.results.begin(), then.results.end());
+  first.left_out.insert(first.left_out.end(), then.left_out.begin(), then.left_out.end());
+  first.start_up.insert(first.start_up.end(), then.start_up.begin(), then.start_up.end());
+  return first;
+}
+
 /// What processes share.
 struct Shared {
   SpinBarrier barrier;
@@ -105,21 +113,22 @@ struct Shared {
 
 int measure(const Options& options) {
   turn_multicast_off();
-  const RecordFile file(options.json);
-  if (file.fd() < 0) return failed(fmt::format("cannot write '{}'", file.path()));
   const uint32_t each = options.ranks_per_node;
   PlanSource plans(options.gpus, options.root, each == 0 ? 1 : options.gpus / each);
   for (const std::string& argument : options.plans) plans.add(argument);
   if (const auto added = add_library(options, plans); !added) return failed(added.error().text());
+  Record before;
+  for (const std::string& path : options.recorded) {
+    if (const auto done = read(path, before); !done) return failed(done.error().text());
+  }
+  // What is there already is lost from here on.
+  const RecordFile file(options.json);
+  if (file.fd() < 0) return failed(fmt::format("cannot write '{}'", file.path()));
   for (const LeftOut& l : plans.left_out()) {
     put_error(fmt::format("{}# left out: {}\n", l.why, l.who));
     if (!file.append(left_out_line(l))) return failed("cannot write the results");
   }
-  Record before;
-  if (options.has_contender("torch")) before = run_torch(options);
-  for (const std::string& path : options.recorded) {
-    if (const auto done = read(path, before); !done) return failed(done.error().text());
-  }
+  if (options.has_contender("torch")) before = joined(run_torch(options), before);
   for (const LeftOut& l : before.left_out) {
     put(fmt::format("# left out: {}: {}\n", l.who, l.why));
     if (!file.append(left_out_line(l))) return failed("cannot write the results");

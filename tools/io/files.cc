@@ -118,6 +118,11 @@ Result<void> could_write(const std::string& path) {
   return refuse(std::filesystem::exists(folder, none) ? ENOTDIR : ENOENT);
 }
 
+Result<void> needs_file(const std::string& what, const std::string& path) {
+  if (path != "-") return {};
+  return Error{what + " needs a file: what the command prints is on standard output"};
+}
+
 bool same_file(const std::string& a, const std::string& b) {
   struct stat of_a, of_b;
   return a != "-" && b != "-" && stat(a.c_str(), &of_a) == 0 && stat(b.c_str(), &of_b) == 0 &&

@@ -21,6 +21,9 @@ Result<void> write_file(const std::string& path, std::string_view text);
 /// Before long work whose result is to be written: an error, as of write_file(), if the path is a
 /// folder or lies in none. What else may go wrong shows when it is written.
 Result<void> could_write(const std::string& path);
+/// Before work, of what a command writes beside what it prints: an error if the path is "-".
+/// `what`: "a timeline".
+Result<void> needs_file(const std::string& what, const std::string& path);
 /// Do both paths lead to one file that is there, however they are spelled? "-", pipes and devices
 /// are no files: writing leaves what is read from them.
 bool same_file(const std::string& a, const std::string& b);

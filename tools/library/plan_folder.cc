@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "ir/diagnostics/printable.h"
 #include "plans/format/plan_json.h"
 #include "tools/io/files.h"
 #include "tools/io/input.h"
@@ -214,8 +215,20 @@ class LibraryWriter {
 
 }  // namespace
 
+Result<void> keeps_library(const Library& library, const std::string& output) {
+  std::error_code none;
+  if (library.folder.empty() || !std::filesystem::equivalent(output, library.folder, none)) {
+    return {};
+  }
+  return Error{fmt::format("--output {} would replace the library that is read",
+                           quoted(output, output.size()))};
+}
+
 int write_plan_folder(const PlanFolder& folder, const Library& library, const Target& target,
                       const std::vector<CollectiveKind>& kinds) {
+  if (const auto kept = keeps_library(library, folder.output); !kept) {
+    return Input::usage(kept.error());
+  }
   return LibraryWriter(folder, library, target).run(kinds);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/contract/collectives.h"
+#include "ir/support/result.h"
 #include "plans/format/target.h"
 #include "tools/io/library.h"
 
@@ -22,9 +23,12 @@ struct PlanFolder {
   bool keeps_others = false;  ///< rows of the folder's table for other calls stay
 };
 
+/// Before long work whose plans go to the folder `output`: an error if the library is read there.
+Result<void> keeps_library(const Library& library, const std::string& output);
+
 /// Compiles and proves all plans that the library's table picks for these collectives and ranks,
-/// and writes them with their table. Returns the exit code, after saying what is wrong. REQUIRES:
-/// the table's rows name programs.
+/// and writes them with their table. Returns the exit code, after saying what is wrong;
+/// keeps_library() is asked first. REQUIRES: the table's rows name programs.
 [[nodiscard]] int write_plan_folder(const PlanFolder& folder, const Library& library,
                                     const Target& target, const std::vector<CollectiveKind>& kinds);
 

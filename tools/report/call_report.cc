@@ -229,6 +229,76 @@ void differ(const std::string& how, Diagnostics& diagnostics) {
   diagnostics.error("traces-differ", {}, how);
 }
 
+/// When the first call of each group was, by the clock that its times are by. Groups whose first
+/// ranks are on one host have one clock, and begin together.
+std::vector<int64_t> begins_of(const std::vector<TracedGroup>& groups) {
+  std::map<std::string, int64_t> by_host;
+  for (const TracedGroup& group : groups) {
+    const std::string& host = group.ranks().front()->host;
+    for (size_t i = 0; i < group.ranks().size(); ++i) {
+      for (const auto& [key, call] : group.ranks()[i]->calls) {
+        const int64_t at = group.on_first(i, call.launched);
+        const auto [begin, fresh] = by_host.try_emplace(host, at);
+        if (!fresh) begin->second = std::min(begin->second, at);
+      }
+    }
+  }
+  std::vector<int64_t> begins;
+  for (const TracedGroup& group : groups) begins.push_back(by_host[group.ranks().front()->host]);
+  return begins;
+}
+
+/// Events of Chrome's format: a process for each rank of a group, with a number of its own.
+class ChromeCalls {
+ public:
+  explicit ChromeCalls(bool names_groups) : names_groups_(names_groups) {}
+
+  /// The i-th rank of a group, whose times count from `begin`.
+  void add(const TracedGroup& group, size_t i, int64_t begin) {
+    const RankCalls& rank = *group.ranks()[i];
+    name_process(rank);
+    std::set<uint64_t> tracks;  // that have a name
+    for (const auto& [key, call] : rank.calls) {
+      const uint64_t track = call.stream % 0xffffffff;
+      if (tracks.insert(track).second) {
+        event(fmt::format(
+            R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"stream {:#x}"}}}})",
+            process_, track, call.stream));
+      }
+      const int64_t takes = call.ended ? std::max<int64_t>(*call.ended - call.launched, 0) : 1000;
+      event(fmt::format(
+          R"({{"ph":"X","name":{},"cat":"call","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},)"
+          R"("args":{{"executable":{},"call":{},"bytes":{},"dtype":{},"op":{},"plan":{},"end_known":{}}}}})",
+          json_quoted(call.collective), process_, track,
+          us(group.on_first(i, call.launched) - begin), us(takes), key.first, key.second,
+          call.bytes, json_quoted(call.dtype), json_quoted(call.op), json_quoted(call.plan),
+          call.ended.has_value()));
+    }
+    ++process_;
+  }
+
+  std::string text() const {
+    return "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[" + events_ + "\n]}\n";
+  }
+
+ private:
+  void event(const std::string& text) { events_ += (events_.empty() ? "\n" : ",\n") + text; }
+
+  void name_process(const RankCalls& rank) {
+    const std::string of = names_groups_ ? " of group " + rank.group : "";
+    event(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":{}}}}})",
+                      process_,
+                      json_quoted(fmt::format("rank {}{} on {}", rank.rank, of, rank.host))));
+    event(fmt::format(
+        R"({{"ph":"M","name":"process_sort_index","pid":{0},"tid":0,"args":{{"sort_index":{0}}}}})",
+        process_));
+  }
+
+  const bool names_groups_;
+  uint32_t process_ = 0;
+  std::string events_;
+};
+
 }  // namespace
 
 bool is_call_trace(std::string_view text) {
@@ -295,56 +365,15 @@ std::optional<std::string> report_calls(std::vector<RankCalls> files, Diagnostic
 }
 
 std::string chrome_calls(const std::vector<RankCalls>& files) {
-  std::string out = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
-  bool first = true;
-  const auto add = [&](const std::string& event) {
-    out += (first ? "\n" : ",\n") + event;
-    first = false;
-  };
-  std::optional<int64_t> begin;
   const auto groups = by_group(files);
   std::vector<TracedGroup> all;
   for (const auto& ranks : groups) all.emplace_back(ranks);
-  for (const TracedGroup& group : all) {
-    for (size_t i = 0; i < group.ranks().size(); ++i) {
-      for (const auto& [key, call] : group.ranks()[i]->calls) {
-        const int64_t at = group.on_first(i, call.launched);
-        begin = std::min(begin.value_or(at), at);
-      }
-    }
+  ChromeCalls chrome(all.size() > 1);
+  const auto begins = begins_of(all);
+  for (size_t n = 0; n < all.size(); ++n) {
+    for (size_t i = 0; i < all[n].ranks().size(); ++i) chrome.add(all[n], i, begins[n]);
   }
-  std::set<uint32_t> named;
-  std::set<std::pair<uint32_t, uint64_t>> tracks;  ///< that have a name
-  for (const TracedGroup& group : all) {
-    for (size_t i = 0; i < group.ranks().size(); ++i) {
-      const RankCalls& rank = *group.ranks()[i];
-      if (named.insert(rank.rank).second) {
-        add(fmt::format(
-            R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":{}}}}})",
-            rank.rank, json_quoted(fmt::format("rank {} on {}", rank.rank, rank.host))));
-        add(fmt::format(
-            R"({{"ph":"M","name":"process_sort_index","pid":{0},"tid":0,"args":{{"sort_index":{0}}}}})",
-            rank.rank));
-      }
-      for (const auto& [key, call] : rank.calls) {
-        const int64_t at = group.on_first(i, call.launched);
-        const uint64_t track = call.stream % 0xffffffff;
-        if (tracks.emplace(rank.rank, track).second) {
-          add(fmt::format(
-              R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},"args":{{"name":"stream {:#x}"}}}})",
-              rank.rank, track, call.stream));
-        }
-        const int64_t takes = call.ended ? std::max<int64_t>(*call.ended - call.launched, 0) : 1000;
-        add(fmt::format(
-            R"({{"ph":"X","name":{},"cat":"call","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},)"
-            R"("args":{{"executable":{},"call":{},"bytes":{},"dtype":{},"op":{},"plan":{},"end_known":{}}}}})",
-            json_quoted(call.collective), rank.rank, track, us(at - *begin), us(takes), key.first,
-            key.second, call.bytes, json_quoted(call.dtype), json_quoted(call.op),
-            json_quoted(call.plan), call.ended.has_value()));
-      }
-    }
-  }
-  return out + "\n]}\n";
+  return chrome.text();
 }
 
 }  // namespace mscclc

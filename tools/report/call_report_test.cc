@@ -1,6 +1,7 @@
 #include "tools/report/call_report.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "runtime/support/observe/call_trace.h"
@@ -177,6 +178,31 @@ TEST_CASE("calls in Chrome's format") {
   }
   CHECK(calls == 4);
   CHECK(names == 2);
+}
+
+TEST_CASE("communicators have processes of their own in Chrome's format, and clocks by host") {
+  CallTrace other = trace_of(0, 1'000'000'000, {0, 100}, "node1");
+  other.group = 8;
+  CallTrace beside = trace_of(0, 0, {50});
+  beside.group = 9;
+  const auto events = nlohmann::json::parse(
+      chrome_calls({read(trace_of(0, 0, {0, 100})), read(other), read(beside)}));
+  std::map<int, std::string> names;
+  std::map<int, std::vector<double>> begins;
+  for (const auto& event : events["traceEvents"]) {
+    const int process = event["pid"];
+    if (event["name"] == "process_name") names[process] = event["args"]["name"];
+    if (event["ph"] == "X") begins[process].push_back(event["ts"]);
+  }
+  REQUIRE(names.size() == 3);
+  const std::vector<RankCalls> all = {read(trace_of(0, 0, {0})), read(other), read(beside)};
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string host = i == 1 ? "node1" : "node0";
+    CHECK(names[static_cast<int>(i)] == "rank 0 of group " + all[i].group + " on " + host);
+  }
+  CHECK(begins[0] == std::vector<double>{0, 100});
+  CHECK(begins[1] == std::vector<double>{0, 100});
+  CHECK(begins[2] == std::vector<double>{50});  // one clock with the first
 }
 
 }  // namespace mscclc

@@ -44,9 +44,7 @@ Result<void> could_write_timeline(const TimelineOptions& options) {
   }
   for (const std::string& file : {options.trace, options.html}) {
     if (file.empty()) continue;
-    if (file == "-") {
-      return Error{"a timeline needs a file: what the command prints is on standard output"};
-    }
+    if (auto fine = needs_file("a timeline", file); !fine) return fine;
     if (auto could = could_write(file); !could) return could;
   }
   return {};

@@ -6,8 +6,10 @@
 #include <CLI/Validators.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "executor/cost/machines.h"
+#include "ir/support/fnv.h"
 #include "runtime/support/version.h"
 #include "tools/io/command_line.h"
 #include "tools/io/files.h"
@@ -133,8 +135,10 @@ class TuneRun {
   /// The cost model in place of ranks.
   Bench predicted(const Machine& machine) const {
     const std::string calls = fmt::format("predicted for '{}'", options_.machine);
+    Fnv figures;
+    figures.add(machine_text(machine));
     return {.timer = std::make_unique<tune::PredictedTimer>(machine),
-            .about = fmt::format("no device, {}", calls),
+            .about = fmt::format("no device, {} with figures {}", calls, figures.hex()),
             .facts = fmt::format("calls {}; nothing was measured", calls),
             .links = machine.links,
             .max_blocks = target_.max_blocks,
@@ -148,8 +152,9 @@ class TuneRun {
     auto bench = options_.predict ? predicted(machine) : start(ranks, diagnostics);
     if (!bench) return refuse_tuning(diagnostics, kWrongResult);
     const std::string file = fmt::format("{}/tune-R{}.jsonl", options_.output, ranks);
-    auto log = tune::TrialLog::open(
-        file, fmt::format("mscclc {}, {} ranks on {}", kVersion, ranks, bench->about));
+    auto log =
+        tune::TrialLog::open(file, fmt::format("mscclc {}, {} ranks on {}, programs {}", kVersion,
+                                               ranks, bench->about, programs_hash()));
     if (!log) return Input::usage(log.error());
     if (log->size() > 0)
       put_error(fmt::format("going on after {} trials of '{}'\n", log->size(), file));
@@ -199,6 +204,20 @@ class TuneRun {
     return text ? std::optional(*std::move(text)) : std::nullopt;
   }
 
+  /// Of the texts of all programs that the library has rows for: trials know programs by name.
+  std::string programs_hash() const {
+    std::set<std::string> names;
+    for (const LibraryRow& row : library_.table.rows()) names.insert(row.choice.program);
+    Fnv all;
+    for (const std::string& name : names) {
+      const std::string text = text_of(name).value_or("");
+      all.add(name);
+      all.add_number(text.size());
+      all.add(text);
+    }
+    return all.hex();
+  }
+
   /// The plans of the new table, compiled and proved.
   int write(const std::vector<uint32_t>& ranks) const {
     Diagnostics diagnostics;
@@ -233,6 +252,9 @@ int run_tune(const TuneCommand& options) {
     if (!row.choice.plan.empty()) {
       return Input::usage("--library: it holds plans, not programs");
     }
+  }
+  if (const auto kept = keeps_library(*library, options.output); !kept) {
+    return Input::usage(kept.error());
   }
   const auto target = find_target("sm_90", diagnostics);
   if (!target) return refuse_tuning(diagnostics, kUsage);

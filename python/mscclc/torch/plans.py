@@ -123,7 +123,12 @@ def run_on_stream(
 
 
 def _run_plan_(input, output, name):
-    run_on_stream(_plan(name), input, output)
+    loaded = _plan(name)
+    if input.dtype not in _NAMES:
+        raise UsageError(f"plans have no elements of {input.dtype}")
+    if output.dtype != input.dtype and loaded[1]._rows.output_type == "T":
+        raise UsageError(f"the input is of {input.dtype}, the output of {output.dtype}")
+    run_on_stream(loaded, input, output, dtype=_NAMES[input.dtype])
 
 
 _library = torch.library.Library("mscclc", "FRAGMENT")

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "tools/io/files.h"
 #include "tools/io/sizes.h"
 
 namespace mscclc::bench {
@@ -234,6 +235,17 @@ mscclc::Result<void> parse_sizes_and_modes(const Words& w, Options& o) {
   return {};
 }
 
+/// Results replace a file: it must be none that is read.
+mscclc::Result<void> check_output(const Words&, Options& o) {
+  for (const auto* read : {&o.recorded, &o.plans}) {
+    for (const std::string& file : *read) {
+      if (!same_file(o.json, file)) continue;
+      return Error{fmt::format("--json would replace '{}', which is read", file)};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 bool Options::has_contender(const std::string& name) const {
@@ -255,8 +267,8 @@ mscclc::Result<CommandLine> parse_options(const std::vector<std::string>& argume
   } catch (const CLI::ParseError& e) {
     return Error{e.what()};
   }
-  for (const auto parse :
-       {parse_dtypes, parse_ops, parse_collectives, parse_contenders, parse_sizes_and_modes}) {
+  for (const auto parse : {parse_dtypes, parse_ops, parse_collectives, parse_contenders,
+                           parse_sizes_and_modes, check_output}) {
     if (const auto parsed = parse(words, options); !parsed) return parsed.error();
   }
   return CommandLine{.options = std::move(options), .help = {}};

@@ -1,6 +1,8 @@
 #include "tools/bench/support/options.h"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <sstream>
 
@@ -104,6 +106,17 @@ TEST_CASE("contenders and collectives are lists, and plans may be left out then"
 
 TEST_CASE("several files with recorded baselines") {
   CHECK(parsed("--recorded a --recorded b p.mscl").recorded == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("results replace no file that is read") {
+  const std::string file = std::filesystem::temp_directory_path() / "bench_options.jsonl";
+  std::ofstream(file) << "{}\n";
+  const std::string why = "--json would replace '" + file + "', which is read";
+  CHECK(refused("--json " + file + " --recorded a --recorded " + file + " p.mscl") == why);
+  CHECK(refused("--json " + file + " " + file) == why);
+  CHECK(parsed("--json " + file + " --recorded a p.mscl").json == file);
+  CHECK(parsed("--json /dev/null --recorded /dev/null p.mscl").json == "/dev/null");
+  std::filesystem::remove(file);
 }
 
 TEST_CASE("calls are timed between other kernels if that is asked for") {

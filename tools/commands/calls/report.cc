@@ -34,6 +34,9 @@ int report_traces(const ReportOptions& options, const std::vector<RankCalls>& ca
 }
 
 int run_report(const ReportOptions& options) {
+  if (const auto fine = needs_file("a timeline", options.trace); !fine) {
+    return Input::usage(fine.error());
+  }
   // '--trace calls-*.json' names the first record as what is written.
   const auto old = read_regular_file(options.trace);
   if (old && is_call_trace(*old)) {

@@ -243,6 +243,9 @@ int run_tuner(const RegistryCommand& options) {
 }
 
 int run_registry(const RegistryCommand& options) {
+  if (const auto fine = needs_file("a drawing", options.drawing); !fine) {
+    return Input::usage(fine.error());
+  }
   if (options.action == "check") return run_check(options);
   if (!options.order.empty()) {
     put_error("mscclc registry: --order is for check\n");

@@ -26,8 +26,10 @@ constexpr const char* kSelectExamples =
   mscclc select --collective allreduce --ranks 16 --nodes 2 --bytes 64K --why
   mscclc select --collective allreduce_norm --ranks 2 --columns 6144 --rows 6 --dtype bf16)";
 
+constexpr const char* kDefaultLinks = "nvlink";
+
 struct SelectOptions {
-  std::string collective, bytes, dtype = "f32", links = "nvlink", library, order;
+  std::string collective, bytes, dtype = "f32", links = kDefaultLinks, library, order;
   uint32_t ranks = 0, root = 0, nodes = 1;
   int64_t shift = 1;
   std::optional<uint64_t> columns, rows;
@@ -127,6 +129,12 @@ int run_select_rows(const SelectOptions& options, SumOrder order) {
   if (!options.columns) return refuse(fmt::format("{} needs --columns", options.collective));
   if (options.nodes != 1 || !options.bytes.empty()) {
     return refuse("collectives of rows are for one node, and have --rows instead of --bytes");
+  }
+  if (options.in_place || options.captured || options.links != kDefaultLinks) {
+    return refuse("--links, --in-place and --captured do not count for collectives of rows");
+  }
+  if (options.root != 0 || options.shift != 1) {
+    return refuse("--root and --shift are of collectives without rows");
   }
   if (options.why && !options.rows) return refuse("--why needs --rows");
   return select_rows({.call = {.name = options.collective,

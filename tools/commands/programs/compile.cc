@@ -34,8 +34,8 @@ constexpr const char* kCompileExamples =
 struct CompileOptions {
   InputOptions input;
   std::string output = "-", emit = "plan", target = "sm_90";
-  std::string print_before, print_after, architecture = "sm_90";
-  std::vector<std::string> dtypes;
+  std::string print_before, print_after, architecture;
+  std::vector<std::string> dtypes;  ///< of kernels; none: the usual ones
   std::vector<std::string> passes;
   PictureOptions picture;
   bool verify_each = false, time_passes = false, stats = false, no_verify = false;
@@ -154,7 +154,8 @@ int compile_kernels(const CompileOptions& options, Input& input) {
   }
   const auto compiler = find_cubin_compiler();
   if (compiler == nullptr) return Input::usage(kNoCubinCompiler);
-  const auto cubin = compiler->compile(*source, options.architecture);
+  const auto cubin =
+      compiler->compile(*source, options.architecture.empty() ? "sm_90" : options.architecture);
   if (!cubin) return Input::usage(cubin.error());
   return Input::code_of(write_file(options.output, *cubin));
 }
@@ -163,6 +164,13 @@ int run_compile(CompileOptions& options) {
   if (const auto error = unknown_pass(options)) return Input::usage(*error);
   if (options.picture.picks() && !is_picture(options.emit)) {
     return Input::usage("--rank, --tb and --chunk pick what a picture shows: --emit=svg");
+  }
+  const bool kernels = options.emit == "cuda" || options.emit == "cubin";
+  if (!options.architecture.empty() && options.emit != "cubin") {
+    return Input::usage("--arch is for --emit=cubin");
+  }
+  if (!options.dtypes.empty() && !kernels) {
+    return Input::usage("--kernel-dtypes is for --emit=cubin and --emit=cuda");
   }
   Input input(options.input);
   const auto target = find_target(options.target, input.diagnostics);
@@ -174,7 +182,6 @@ int run_compile(CompileOptions& options) {
   PassOptions pipeline = pipeline_of(options);
   pipeline.limits = target->op_limits();
   if (options.stats || options.time_passes) pipeline.records = &records;
-  const bool kernels = options.emit == "cuda" || options.emit == "cubin";
   const bool needs_plan = options.emit == "plan" || options.emit == "summary" || kernels;
   ProofGate gate{.try_copies = true, .otherwise = "'--no-verify' writes it anyway"};
   std::vector<PassRecord> proofs;

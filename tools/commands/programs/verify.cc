@@ -272,6 +272,9 @@ int run_verify(const VerifyOptions& options) {
   if (!options.witness.empty() && options.files.size() > 1 && !options.together) {
     return Input::usage("--witness takes one FILE, or several with --together");
   }
+  if (const auto fine = needs_file("a witness", options.witness); !fine) {
+    return Input::usage(fine.error());
+  }
   std::optional<Target> target;
   if (!options.target.empty()) {
     Diagnostics diagnostics;

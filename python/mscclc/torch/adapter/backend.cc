@@ -1,12 +1,14 @@
 #include "python/mscclc/torch/adapter/backend.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
+
 #include <algorithm>
-#include <tuple>
 
 #include "python/mscclc/torch/adapter/calls.h"
 #include "python/mscclc/torch/adapter/checks.h"
 #include "python/mscclc/torch/adapter/interpreter.h"
 #include "python/mscclc/torch/adapter/process_state.h"
+#include "python/mscclc/torch/adapter/queues/event_pool.h"
 
 namespace mscclc::torch_adapter {
 namespace {
@@ -17,6 +19,23 @@ using Op = c10d::OpType;
 std::string next_keys(c10d::Store& store, int rank) {
   const int64_t n = store.add("mscclc/backends/" + std::to_string(rank), 1);
   return "backend" + std::to_string(n);
+}
+
+/// What is left where the first `done` tensors are done.
+std::vector<at::Tensor> rest(const std::vector<at::Tensor>& tensors, size_t done) {
+  return {tensors.begin() + static_cast<ptrdiff_t>(done), tensors.end()};
+}
+
+/// What the current streams of other GPUs than `device` have now.
+std::shared_ptr<std::vector<PooledEvent>> work_beside(const c10::Device& device,
+                                                      const std::vector<Where>& places) {
+  auto events = std::make_shared<std::vector<PooledEvent>>();
+  for (const Where& where : places) {
+    if (where.device.is_cpu() || where.device == device) continue;
+    const c10::impl::VirtualGuardImpl impl(where.device.type());
+    events->emplace_back().record(impl.getStream(where.device));
+  }
+  return events;
 }
 
 /// Whether this is the first time that the process has `line` to say.
@@ -52,13 +71,6 @@ MscclcBackend::~MscclcBackend() {
   } catch (const std::exception& error) {
     TORCH_WARN("mscclc: ", error.what());
   }
-}
-
-bool MscclcBackend::Where::operator<(const Where& other) const {
-  const auto key = [](const Where& w) {
-    return std::make_tuple(w.device.type(), w.device.index(), w.from, w.to);
-  };
-  return key(*this) < key(other);
 }
 
 // ---- Where requests run ----
@@ -169,12 +181,13 @@ MscclcBackend::WorkPtr MscclcBackend::allreduce_coalesced(
   Request request{
       about(Op::ALLREDUCE_COALESCED, "all_reduce_coalesced", {}, tensors, options.timeout),
       options.asyncOp};
+  const auto done = std::make_shared<size_t>(0);  // a sum of sums is wrong
   request.body = [=](const Runner& run) {
-    for (const at::Tensor& tensor : tensors) all_reduce(run, tensor, options.reduceOp);
+    for (; *done < tensors.size(); ++*done) all_reduce(run, tensors[*done], options.reduceOp);
   };
   request.instead =
       instead(tensors[0].device().type(), "all_reduce_coalesced", [=](c10d::Backend& other) {
-        Tensors own = tensors;
+        Tensors own = rest(tensors, *done);
         return other.allreduce_coalesced(own, options);
       });
   return submit(std::move(request));
@@ -301,13 +314,14 @@ MscclcBackend::WorkPtr MscclcBackend::reduce_scatter_tensor_coalesced(
     check_count(inputs[i], outputs[i].numel() * getSize(), kName, "input");
     check_overlap(inputs[i], outputs[i], getRank(), kName);
   }
+  const auto done = std::make_shared<size_t>(0);  // outputs may lie in inputs
   request.body = [=](const Runner& run) {
-    for (size_t i = 0; i < inputs.size(); ++i) {
+    for (size_t& i = *done; i < inputs.size(); ++i) {
       mscclc::torch_adapter::reduce_scatter(run, outputs[i], inputs[i], options.reduceOp);
     }
   };
   request.instead = instead(inputs[0].device().type(), kName, [=](c10d::Backend& other) {
-    Tensors targets = outputs, own = inputs;
+    Tensors targets = rest(outputs, *done), own = rest(inputs, *done);
     return other.reduce_scatter_tensor_coalesced(targets, own, options);
   });
   return submit(std::move(request));
@@ -419,18 +433,21 @@ MscclcBackend::WorkPtr MscclcBackend::alltoall(Tensors& outputs, Tensors& inputs
 
 MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& options) {
   c10::Device device(c10::kCPU);
+  std::vector<Where> places;  // where the caller does not say the device
   if (options.device) {
     device = *options.device;
   } else if (!options.device_ids.empty()) {
     device = c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(options.device_ids[0]));
   } else {
     const std::lock_guard lock(mutex_);
-    for (const auto& [where, queue] : queues_) {
-      if (!where.device.is_cpu()) device = where.device;  // its work is to end, too
-    }
+    for (const auto& [where, queue] : queues_) places.push_back(where);
+    device = device_of_barrier(places);  // its work is to end, too
   }
   Request request{about(Op::BARRIER, "barrier", {}, {}, options.timeout)};
-  request.body = [](const Runner& run) { mscclc::torch_adapter::barrier(run); };
+  request.body = [before = work_beside(device, places)](const Runner& run) {
+    for (const PooledEvent& event : *before) event.synchronize();
+    mscclc::torch_adapter::barrier(run);
+  };
   return submit({device}, std::move(request));
 }
 

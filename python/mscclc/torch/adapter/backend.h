@@ -12,6 +12,7 @@
 
 #include "python/mscclc/torch/adapter/changing_ranks.h"
 #include "python/mscclc/torch/adapter/queues/call_queue.h"
+#include "python/mscclc/torch/adapter/where.h"
 
 namespace mscclc::torch_adapter {
 
@@ -104,12 +105,6 @@ class MscclcBackend : public c10d::Backend {
   WorkPtr alone(Alone what);
 
  private:
-  /// Which queue: the device, and for messages of two ranks the sender and the receiver.
-  struct Where {
-    c10::Device device;
-    int from = -1, to = -1;
-    bool operator<(const Where& other) const;
-  };
   struct Message {
     Where where;
     Request request;
