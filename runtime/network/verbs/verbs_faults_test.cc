@@ -45,6 +45,35 @@ TEST_CASE("devices without atomics get messages, or say so") {
   CHECK(world.far_reports.wait() == said);
 }
 
+TEST_CASE("a sender whose device has no atomics sends messages, whatever the peer's has") {
+  fake::FakeVerbs* const fake = reset_fake();
+  if (fake == nullptr) return;
+  World world;
+  fake->atomics = false;
+  VerbsOptions options = base_options();
+  options.prefer = 1;
+  world.near = Adapter::start(options, world.near->net(), world.diagnostics);
+  REQUIRE(world.near != nullptr);
+  const auto source = world.near->read_from(world.sources.data(), world.sources.size());
+  REQUIRE(source);
+  world.source = *source;
+  world.open();
+  check_counts(world);
+  CHECK(fake->adds == 0);
+  CHECK(world.text() == "");
+}
+
+TEST_CASE("a queue pair begins no more atomics than its device can begin") {
+  fake::FakeVerbs* const fake = reset_fake();
+  if (fake == nullptr) return;
+  fake->most_begun = 4;
+  World world;
+  world.open();
+  check_counts(world);
+  CHECK(fake->adds > 0);
+  CHECK(world.text() == "");
+}
+
 TEST_CASE("ends that do not fit") {
   fake::FakeVerbs* const fake = reset_fake();
   if (fake == nullptr) return;

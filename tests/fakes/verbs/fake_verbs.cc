@@ -137,7 +137,8 @@ int ibv_query_device(ibv_context*, ibv_device_attr* to) {
   *to = {};
   to->phys_port_cnt = 1;
   to->max_qp_wr = 1024;
-  to->max_qp_rd_atom = fake::state().atomics ? 16 : 0;
+  to->max_qp_rd_atom = fake::state().atomics ? fake::state().most_answered : 0;
+  to->max_qp_init_rd_atom = fake::state().atomics ? fake::state().most_begun : 0;
   to->atomic_cap = fake::state().atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE;
   return 0;
 }

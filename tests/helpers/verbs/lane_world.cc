@@ -26,6 +26,8 @@ fake::FakeVerbs* reset_fake() {
   state->infiniband = fresh.infiniband;
   state->lid = fresh.lid;
   state->atomics = fresh.atomics;
+  state->most_begun = fresh.most_begun;
+  state->most_answered = fresh.most_answered;
   state->gids = fresh.gids;
   state->failing_call = fresh.failing_call;
   state->most_registered = fresh.most_registered;
@@ -33,7 +35,7 @@ fake::FakeVerbs* reset_fake() {
   state->gpu_begin = state->gpu_end = 0;
   state->peermem = nullptr;
   state->posted = false;
-  state->reads = state->direct_reads = state->data_direct = 0;
+  state->adds = state->reads = state->direct_reads = state->data_direct = 0;
   state->mlx5 = false;
   state->path_error = 0;
   return state;
