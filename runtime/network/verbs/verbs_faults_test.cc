@@ -74,6 +74,33 @@ TEST_CASE("a queue pair begins no more atomics than its device can begin") {
   CHECK(world.text() == "");
 }
 
+TEST_CASE(
+    "forks: the library is made ready for them before a device is opened, where they do harm") {
+  fake::FakeVerbs* const fake = reset_fake();
+  if (fake == nullptr) return;
+  { const World world; }
+  CHECK(fake->forks == IBV_FORK_UNNEEDED);
+  fake->forks = IBV_FORK_DISABLED;
+  { const World world; }
+  CHECK(fake->forks == IBV_FORK_ENABLED);
+  CHECK(fake->not_ready == 0);
+}
+
+// A child may lack the pages of what is registered.
+TEST_CASE("forks: what lanes register of their own lies on whole pages") {
+  for (const SignalMode mode : {SignalMode::host, SignalMode::host_no_atomic}) {
+    fake::FakeVerbs* const fake = reset_fake();
+    if (fake == nullptr) return;
+    VerbsOptions options = base_options();
+    options.mode = mode;
+    World world(options);
+    const int64_t before = fake->in_pages;  // of the test's memory
+    world.open();
+    check_counts(world);
+    CHECK(fake->in_pages == before);
+  }
+}
+
 TEST_CASE("ends that do not fit") {
   fake::FakeVerbs* const fake = reset_fake();
   if (fake == nullptr) return;

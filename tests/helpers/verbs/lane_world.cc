@@ -28,12 +28,14 @@ fake::FakeVerbs* reset_fake() {
   state->atomics = fresh.atomics;
   state->most_begun = fresh.most_begun;
   state->most_answered = fresh.most_answered;
+  state->forks = fresh.forks;
   state->gids = fresh.gids;
   state->failing_call = fresh.failing_call;
   state->most_registered = fresh.most_registered;
   state->failing_order = state->hanging_order = state->lost_add = 0;
   state->gpu_begin = state->gpu_end = 0;
   state->peermem = nullptr;
+  state->not_ready = state->in_pages = 0;
   state->posted = false;
   state->adds = state->reads = state->direct_reads = state->data_direct = 0;
   state->mlx5 = false;
