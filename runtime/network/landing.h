@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "runtime/network/exposed_memory.h"
+
 namespace mscclc::net {
 
 /// The far end of one lane has one. Thread safety: land() and why() from any thread, all others by
@@ -26,10 +28,11 @@ class Landing {
   /// Host memory, on a word's bound, for a put of so many bytes, at most OrderReader::kMaxPut.
   /// Waits while all is taken by copies under way. nullptr: why() says why.
   virtual std::unique_ptr<Room> room(uint64_t bytes) = 0;
-  /// Begins to copy what has come. False: why().
-  [[nodiscard]] virtual bool land(uint8_t* to, std::unique_ptr<Room> room, uint64_t bytes) = 0;
-  /// Sets a count, wherever it lies, after all that was landed before. False: why().
-  [[nodiscard]] virtual bool signal(uint8_t* count, uint64_t value) = 0;
+  /// Begins to copy what has come to a piece, which it keeps until that is done. False: why().
+  [[nodiscard]] virtual bool land(const ExposedMemory::Piece& to, std::unique_ptr<Room> room,
+                                  uint64_t bytes) = 0;
+  /// Sets a count, wherever it lies, after all that was landed before; likewise.
+  [[nodiscard]] virtual bool signal(const ExposedMemory::Piece& count, uint64_t value) = 0;
   /// Has all that was begun been done? Then the processor may write counts itself.
   virtual bool idle() = 0;
   /// Waits for that. False: why().

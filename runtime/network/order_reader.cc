@@ -129,7 +129,7 @@ void OrderReader::take_into_room() {
 
 void OrderReader::land() {
   if (room_ == nullptr || coming_ > 0) return;
-  landed_ = lane_.landing->land(piece_.data, std::move(room_), order_.value);
+  landed_ = lane_.landing->land(piece_, std::move(room_), order_.value);
 }
 
 /// With the padding, at the put's end.
@@ -158,7 +158,7 @@ OrderReader::State OrderReader::signal() {
     store_release(piece.data, order_.value);
   } else if (lane_.landing == nullptr) {
     return bad("a signal to a device, for which it is not made");
-  } else if (!lane_.landing->signal(piece.data, order_.value)) {
+  } else if (!lane_.landing->signal(piece, order_.value)) {
     return bad(cannot_land());
   }
   return finish();

@@ -1,18 +1,25 @@
 // Jobs of processes and of threads that meet by a unique id.
 #include "runtime/api/job.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <future>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "runtime/bootstrap/tcp/hub.h"
 #include "runtime/support/address/sockets.h"
 #include "runtime/support/fd.h"
 #include "runtime/support/fixed_times.h"
+#include "runtime/support/observe/log.h"
 #include "tests/helpers/runtime/longer_times.h"
 #include "tests/helpers/runtime/processes.h"
+#include "tests/helpers/runtime/raw_rank.h"
 
 namespace mscclc {
 namespace {
@@ -258,6 +265,57 @@ TEST_CASE("what is too long is not sent, and the job goes on") {
   Diagnostics none;
   CHECK(bootstrap->all_gather(Bytes(Bootstrap::kMaxBytes, 3), "x", all, none));
   CHECK(all == std::vector<Bytes>{Bytes(Bootstrap::kMaxBytes, 3)});
+}
+
+/// Standard error is a pipe that is full, and that nothing reads, until it is let go.
+class FullErrors {
+ public:
+  FullErrors() : before_(::dup(STDERR_FILENO)) {
+    REQUIRE(::pipe2(ends_, O_CLOEXEC) == 0);
+    const int flags = ::fcntl(ends_[1], F_GETFL);
+    ::fcntl(ends_[1], F_SETFL, flags | O_NONBLOCK);
+    const std::vector<char> noise(4096, 'A');
+    while (::write(ends_[1], noise.data(), noise.size()) > 0) {
+    }
+    ::fcntl(ends_[1], F_SETFL, flags);
+    ::dup2(ends_[1], STDERR_FILENO);
+  }
+  FullErrors(const FullErrors&) = delete;
+  FullErrors& operator=(const FullErrors&) = delete;
+  ~FullErrors() { let_go(); }
+  /// Ends the write that waits, too.
+  void let_go() {
+    if (before_ < 0) return;
+    ::dup2(before_, STDERR_FILENO);
+    for (int* const end : {&before_, &ends_[1], &ends_[0]}) ::close(std::exchange(*end, -1));
+  }
+
+ private:
+  int before_;
+  int ends_[2] = {-1, -1};
+};
+
+TEST_CASE("a failure comes to those who wait for it, though nothing reads the log") {
+  const UniqueId id = testing::spare_id();
+  Diagnostics diagnostics;
+  const auto hub = testing::hub_of_two(id, 30s, diagnostics);
+  REQUIRE(hub);
+  std::optional<testing::RawRank> other(std::in_place, id);
+  std::thread comes([&] { (void)other->come(1, 2); });
+  std::promise<std::string> heard;
+  const auto bootstrap = join_job(id, 0, 2, kFarBeyond, nullptr, diagnostics);
+  comes.join();
+  REQUIRE(bootstrap);
+  reset_log();
+  REQUIRE(start_log(Environment(Environment::Values{{"MSCCLC_DEBUG", "WARN"}}), diagnostics));
+  FullErrors errors;
+  bootstrap->on_failure([&heard](const std::string& why) { heard.set_value(why); });
+  other.reset();  // it has died
+  auto why = heard.get_future();
+  const bool came = why.wait_for(kFarBeyond) == std::future_status::ready;
+  errors.let_go();
+  CHECK(came);
+  reset_log();
 }
 
 TEST_CASE("a listener that is added after the failure is called at once") {

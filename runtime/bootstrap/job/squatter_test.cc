@@ -12,6 +12,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -279,6 +280,26 @@ TEST_CASE("a flood of connections at the hub itself breaks no job") {
     while (!stop) {
       open.push_back(begin_connect(Address::loopback(port)));
       if (open.size() >= 300) open.erase(open.begin(), open.begin() + 100);
+      std::this_thread::sleep_for(200us);
+    }
+  });
+  CHECK(run_job(secret, {port}, 300s) == kSquattedSize);
+  stop = true;
+  flooder.join();
+}
+
+TEST_CASE("refused connections that stay open leave the hub room for a job") {
+  Secret secret;
+  fill_random(secret);
+  const uint16_t port = free_port();
+  const wire::Bytes forged = wire::frame(wire::Hello{.rank = 1, .size = kSquattedSize});
+  std::atomic<bool> stop = false;
+  std::thread flooder([&] {
+    std::deque<Fd> open;
+    while (!stop) {
+      open.push_back(begin_connect(Address::loopback(port)));
+      ::send(open.back().get(), forged.data(), forged.size(), MSG_NOSIGNAL);
+      if (open.size() > 300) open.pop_front();
       std::this_thread::sleep_for(200us);
     }
   });

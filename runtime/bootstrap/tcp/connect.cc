@@ -83,11 +83,18 @@ class Search {
   }
   Address late_place() const { return Address::local(wire::local_name(where_.secret), kLateName); }
 
+  /// A lookup may take seconds, in which attempts do not go on, so those come first; but not for
+  /// longer than one waits for an answer, as others may have begun meanwhile.
+  SteadyTime next_lookup() const {
+    const bool under_way = std::ranges::any_of(
+        places_, [](const TriedAddress& place) { return place.attempt != nullptr; });
+    return under_way ? resolve_at_ + kAnswerPatience : resolve_at_;
+  }
   void resolve_again() {
-    if (where_.host.empty() || Clock::now() < resolve_at_) return;
-    resolve_at_ = Clock::now() + kResolveAgain;
+    if (where_.host.empty() || Clock::now() < next_lookup()) return;
     Diagnostics unknown;
     const std::vector<Address> addresses = resolve(where_.host, 0, unknown);
+    resolve_at_ = Clock::now() + kResolveAgain;
     unresolved_ = addresses.empty() ? first_message(unknown) : "";
     for (Address address : addresses) {
       for (const uint16_t port : where_.ports) add_place(address, port, false);
@@ -131,7 +138,7 @@ class Search {
   /// Until something has come, or something is due.
   void wait() {
     std::vector<pollfd> polled;
-    SteadyTime next = std::min(deadline_, where_.host.empty() ? deadline_ : resolve_at_);
+    SteadyTime next = std::min(deadline_, where_.host.empty() ? deadline_ : next_lookup());
     if (where_.gives_up && !gives_up_) next = std::min(next, Clock::now() + kAskAgain);
     for (const TriedAddress& place : places_) {
       const bool waits = place.attempt != nullptr && !place.attempt->ended();

@@ -1,16 +1,40 @@
 // What a rank makes of what answers where the hub should be.
 #include "runtime/bootstrap/tcp/connect.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <thread>
 
+#include "runtime/support/fixed_times.h"
 #include "tests/helpers/runtime/longer_times.h"
 #include "tests/helpers/runtime/raw_rank.h"
+
+namespace {
+
+/// Looking up a name takes longer than the time after which it is looked up again.
+std::atomic<bool> lookups_are_slow = false;
+std::atomic<int> lookups = 0;
+
+}  // namespace
+
+/// In place of the system's, which it calls.
+extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo* hints,
+                           addrinfo** found) {
+  static const auto real =
+      reinterpret_cast<decltype(&::getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  ++lookups;
+  if (lookups_are_slow) {
+    std::this_thread::sleep_for(mscclc::kResolveAgain + std::chrono::milliseconds(50));
+  }
+  return real(host, service, hints, found);
+}
 
 namespace mscclc {
 namespace {
@@ -20,13 +44,19 @@ using namespace std::chrono_literals;
 /// Answers every connection with the same bytes, then keeps it open.
 class Impostor {
  public:
-  explicit Impostor(wire::Bytes answer) : listener_(listen_on(Address::loopback(0))) {
+  explicit Impostor(const wire::Bytes& answer)
+      : Impostor([answer](const Fd& socket) {
+          ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+        }) {}
+  explicit Impostor(std::function<void(const Fd& socket)> answer)
+      : listener_(listen_on(Address::loopback(0))) {
     thread_ = std::thread([this, answer = std::move(answer)] {
       while (!stop_) {
         pollfd polled{listener_.get(), POLLIN, 0};
         if (::poll(&polled, 1, 5) != 1) continue;
         open_.emplace_back(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-        ::send(open_.back().get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+        ++met_;
+        answer(open_.back());
       }
     });
   }
@@ -34,6 +64,8 @@ class Impostor {
     stop_ = true;
     thread_.join();
   }
+  /// Connections so far.
+  int met() const { return met_; }
   Rendezvous where() const {
     return {.host = "127.0.0.1", .ports = {local_port(listener_)}, .secret = {}};
   }
@@ -41,6 +73,7 @@ class Impostor {
  private:
   const Fd listener_;
   std::atomic<bool> stop_ = false;
+  std::atomic<int> met_ = 0;
   std::vector<Fd> open_;
   std::thread thread_;
 };
@@ -129,6 +162,33 @@ TEST_CASE("nothing listens, or the host has no address") {
   CHECK(testing::right_in_longer_times(is_refused));
   CHECK(error({.host = "no.such.host.invalid", .ports = {1}, .secret = {}})
             .find("cannot resolve host 'no.such.host.invalid'") != std::string::npos);
+}
+
+/// Refuses after the hello: what is said comes in two steps.
+void refuse_hello(const Fd& socket) {
+  const wire::Bytes challenge = wire::frame(wire::Challenge{});
+  const wire::Bytes refused = wire::frame(wire::Refused{wire::Refusal::wrong_secret});
+  ::send(socket.get(), challenge.data(), challenge.size(), MSG_NOSIGNAL);
+  pollfd polled{socket.get(), POLLIN, 0};
+  if (::poll(&polled, 1, testing::RawRank::kPatienceMs) != 1) return;
+  ::send(socket.get(), refused.data(), refused.size(), MSG_NOSIGNAL);
+}
+
+// A hub that waits for the proof gives a rank five seconds, which is less than two slow lookups.
+TEST_CASE("a host is not looked up again between the steps of an attempt") {
+  const Impostor hub{std::function(refuse_hello)};
+  Rendezvous where = hub.where();
+  where.patience = testing::kFarBeyond;
+  where.gives_up = [&hub](Diagnostics& why) {
+    if (hub.met() < 4) return false;
+    why.error("test", {}, "enough");
+    return true;
+  };
+  lookups = 0;
+  lookups_are_slow = true;
+  CHECK(error(where, testing::kFarBeyond) == "test: enough");
+  lookups_are_slow = false;
+  CHECK(lookups <= hub.met());
 }
 
 }  // namespace

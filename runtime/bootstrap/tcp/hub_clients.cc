@@ -39,7 +39,7 @@ void HubClients::join(uint64_t key, HubClient& client) {
 
 std::optional<uint64_t> HubClients::oldest_stranger() const {
   for (const auto& [key, client] : all_) {
-    if (!client.hello && !client.leaving) return key;
+    if (!client.hello) return key;
   }
   return std::nullopt;
 }

@@ -54,7 +54,7 @@ class HubClients {
   void join(uint64_t key, HubClient& client);
 
   size_t strangers() const { return strangers_; }
-  /// nullopt: there is no stranger, except such as leave.
+  /// Also one that has been refused: it may stay for long. nullopt: there is no stranger.
   std::optional<uint64_t> oldest_stranger() const;
   /// Is a rank welcome that has not joined yet? It takes this hub for its job's, and looks no
   /// further: it must hear how that has ended.

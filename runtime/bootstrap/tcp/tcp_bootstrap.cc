@@ -230,8 +230,8 @@ class SocketBootstrap final : public Bootstrap {
     const std::string why = failure_->why;
     changed_.notify_all();
     lock.unlock();
-    log(LogLevel::warn, LogArea::bootstrap, rank_, why);
     for (const auto& watcher : watchers) watcher(why);
+    log(LogLevel::warn, LogArea::bootstrap, rank_, why);  // last: it may wait for its reader
     lock.lock();
   }
 

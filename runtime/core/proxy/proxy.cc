@@ -296,6 +296,9 @@ void Proxy::settle() {
     idle.rest();
   }
   --waiting_;
+  if (!ended_) return;
+  while (!is_over()) idle.rest();
+  ports_.lanes.clear();  // each waits for what it has begun
 }
 
 }  // namespace mscclc

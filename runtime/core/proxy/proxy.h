@@ -38,8 +38,9 @@ class Proxy final : public ProxyThread::Served {
   };
   /// All that blocks may ask for.
   struct Ports {
-    std::vector<Port> channels;                    ///< by channel
-    std::vector<std::unique_ptr<Lane>> lanes;      ///< by peer, to all that a used port leads to
+    std::vector<Port> channels;  ///< by channel
+    /// By peer, to all that a used port leads to; none once settle() has found a failure.
+    std::vector<std::unique_ptr<Lane>> lanes;
     std::shared_ptr<const RemoteRegions> regions;  ///< what requests may name
   };
   /// PortQueue's, by blocks and by channel.
@@ -69,8 +70,8 @@ class Proxy final : public ProxyThread::Served {
   /// Settles, then ends. REQUIRES: no block runs any more.
   ~Proxy() override;
 
-  /// Waits until all requests are done, copies included, or the proxy has given up: after that it
-  /// touches no memory any more. REQUIRES: no block runs.
+  /// Waits until all requests are done, copies included, or the proxy has given up, which ends its
+  /// lanes: after that it touches no memory any more. REQUIRES: no block runs.
   void settle();
   const device::PortQueue& queue() const { return queue_; }
   /// Before what blocks ask for from now on goes over any lane, the far ends take this. From the

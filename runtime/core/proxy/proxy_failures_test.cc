@@ -60,6 +60,28 @@ TEST_CASE("a copy that fails is found by settling") {
   CHECK(world.flushed[1] == 0);
 }
 
+// Only the end of a lane waits for what still reads the caller's memory.
+TEST_CASE("settling after a failure ends all lanes") {
+  ProxyWorld world(hours(1));
+  world.lane(0).break_down();
+  world.post({world.put(0), world.put(1)});
+  world.proxy->settle();
+  CHECK(world.failed);
+  CHECK(world.lane(1).held() == 1);
+  CHECK(world.lane(0).ended());
+  CHECK(world.lane(1).ended());
+  world.proxy->settle();  // returns: nothing is done any more
+}
+
+TEST_CASE("settling without a failure ends no lane") {
+  ProxyWorld world(hours(1));
+  for (const auto& lane : world.lanes) lane->let_go();
+  world.post({world.put(0), ProxyWorld::order(PortWhat::signal, 0)});
+  world.proxy->settle();
+  CHECK(!world.failed);
+  CHECK(!world.lane(0).ended());
+}
+
 TEST_CASE("a proxy that fails leaves the others of its device alone") {
   ProxyWorld broken(hours(1));
   ProxyWorld other(hours(1), broken.device);

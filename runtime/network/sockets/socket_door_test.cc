@@ -226,6 +226,20 @@ TEST_CASE("strangers have a quarter of a process's descriptors at most") {
   world.open();
 }
 
+TEST_CASE("a stranger keeps its place for its least time, however many others come") {
+  SocketWorld world;
+  const DescriptorLimit limit(200);
+  const auto begun = std::chrono::steady_clock::now();
+  const Fd first = knock(world);
+  CHECK(decode_challenge(hear(first, Challenge::kBytes)));
+  std::vector<Fd> others;
+  for (int i = 0; i < 55; ++i) others.push_back(knock(world));  // more than are kept
+  CHECK(hear(first, 1).empty());                                // it has gone
+  CHECK(std::chrono::steady_clock::now() - begun >= kLeastTimeToProve);
+  world.open();
+  CHECK(world.far_reports.text() == "");
+}
+
 TEST_CASE("a thread of lanes that cannot begin") {
   Diagnostics diagnostics;
   const auto refuse = [](Diagnostics& problems) {

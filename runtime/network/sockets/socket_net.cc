@@ -19,10 +19,10 @@
 namespace mscclc::net {
 namespace {
 
-constexpr int64_t kSecondsToProve =
-    std::chrono::duration_cast<std::chrono::seconds>(kTimeToProve).count();
 constexpr int kAcceptAtOnce = 16;
 constexpr size_t kDropAtOnce = 64 << 10;
+
+auto age(const auto& connection) { return std::chrono::steady_clock::now() - connection.since; }
 
 bool refuse_net(Diagnostics& diagnostics, const std::string& what) {
   report_failed_call(diagnostics, "lane-failed", "{}", what);
@@ -140,6 +140,9 @@ void SocketNet::close_later(Fd socket) {
 // from its end.
 void SocketNet::accept_some() {
   for (int i = 0; i < kAcceptAtOnce; ++i) {
+    if (strangers_.size() >= most_strangers() && age(strangers_.front()) < kLeastTimeToProve) {
+      return wait_for_room();
+    }
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket.valid()) {
       greet(std::move(socket));
@@ -149,18 +152,38 @@ void SocketNet::accept_some() {
     if (errno == EAGAIN) return;
     const int error = errno;
     if (is_out_of_descriptors(error) && forget_slow_stranger()) continue;
-    paused_ = true;  // it would ask again and again
-    reactor_->change(listener_, listening_, 0);
-    set_timer();
+    pause();  // it would ask again and again
     if (is_out_of_descriptors(error) && !strangers_.empty()) return;  // they go first
     for (const auto& [lane, taker] : takers_) taker->cannot_take(error_text(error));
     return;
   }
 }
 
-/// The oldest, if it has had a second or more: a rank proves itself at once.
+void SocketNet::pause() {
+  paused_ = true;
+  reactor_->change(listener_, listening_, 0);
+  set_timer();
+}
+
+void SocketNet::resume() {
+  if (!paused_) return;
+  paused_ = full_ = false;
+  reactor_->change(listener_, listening_, EPOLLIN);
+}
+
+/// Until a stranger goes, or the oldest has had its time.
+void SocketNet::wait_for_room() {
+  pause();
+  full_ = true;
+  itimerspec soon{};
+  soon.it_interval.tv_sec = 1;
+  soon.it_value.tv_nsec = std::chrono::nanoseconds(kLeastTimeToProve).count();
+  ::timerfd_settime(timer_.get(), 0, &soon, nullptr);
+}
+
+/// The oldest, if it is so late that it would try again: a rank proves itself at once.
 bool SocketNet::forget_slow_stranger() {
-  if (strangers_.empty() || strangers_.front().seconds < 2) return false;
+  if (strangers_.empty() || age(strangers_.front()) < kMayHaveBeenSlow) return false;
   forget(strangers_.begin());
   return true;
 }
@@ -202,32 +225,33 @@ void SocketNet::decide(Strangers::iterator stranger) {
   const Welcome reply{receiver_proof(key, stranger->challenge, *hello)};
   reactor_->remove(stranger->socket, stranger->token);
   (void)taker->second->take(stranger->socket, *hello, reply);
-  strangers_.erase(stranger);
-  set_timer();
+  erase(stranger);
 }
 
 void SocketNet::forget(Strangers::iterator stranger) {
   reactor_->remove(stranger->socket, stranger->token);
+  erase(stranger);
+}
+
+void SocketNet::erase(Strangers::iterator stranger) {
   strangers_.erase(stranger);
+  if (full_) resume();
   set_timer();
 }
 
-/// Once a second, while there is anything to wait for.
+/// Once a second or more often, while there is anything to wait for.
 void SocketNet::tick() {
   uint64_t ticks = 0;
   (void)!::read(timer_.get(), &ticks, sizeof ticks);
-  if (paused_) {
-    paused_ = false;
-    reactor_->change(listener_, listening_, EPOLLIN);
-  }
+  resume();
   for (auto stranger = strangers_.begin(); stranger != strangers_.end();) {
     const auto next = std::next(stranger);
-    if (++stranger->seconds > kSecondsToProve) forget(stranger);
+    if (age(*stranger) > kTimeToProve) forget(stranger);
     stranger = next;
   }
   for (auto closing = closing_.begin(); closing != closing_.end();) {
     const auto next = std::next(closing);
-    if (++closing->seconds > options_.dead.count()) {
+    if (age(*closing) > options_.dead) {
       reactor_->remove(closing->socket, closing->token);
       closing_.erase(closing);
     }

@@ -16,6 +16,7 @@
 #include "runtime/network/threads/copy_workers.h"
 #include "runtime/network/threads/reactor.h"
 #include "runtime/support/address/address.h"
+#include "runtime/support/deadline.h"
 
 namespace mscclc::net {
 
@@ -81,13 +82,13 @@ class SocketNet {
     Reactor::Token token = 0;
     Challenge challenge = {};
     Bytes said = {};
-    int seconds = 0;  ///< since it came
+    SteadyTime since = std::chrono::steady_clock::now();
   };
   using Strangers = std::list<Stranger>;
   struct Closing {
     Fd socket;
     Reactor::Token token = 0;
-    int seconds = 0;  ///< since it was shut
+    SteadyTime since = std::chrono::steady_clock::now();
   };
 
   explicit SocketNet(const SocketOptions& options) : options_(options) {}
@@ -99,6 +100,10 @@ class SocketNet {
   void hear(Strangers::iterator stranger);
   void decide(Strangers::iterator stranger);
   void forget(Strangers::iterator stranger);
+  void erase(Strangers::iterator stranger);
+  void pause();
+  void resume();
+  void wait_for_room();
   void tick();
   void set_timer();
 
@@ -108,7 +113,8 @@ class SocketNet {
   uint64_t next_lane_ = 1;
   Fd listener_, timer_;
   Reactor::Token listening_ = 0;
-  bool paused_ = false;  ///< no descriptors were left: the listener waits for the next tick
+  bool paused_ = false;  ///< no descriptors were left, or no room: nothing is accepted till a tick
+  bool full_ = false;    ///< paused for want of room: also until a stranger goes
   Strangers strangers_;
   std::list<Closing> closing_;
   std::unique_ptr<CopyWorkers> workers_;

@@ -16,7 +16,7 @@ Result<Meeting> DeviceQueues::make(const Adapter& adapter, SignalMode mode) {
   const Port& port = adapter.port();
   const uint32_t queues = adapter.options().queues;
   const uint32_t depth = std::min(kDepth, port.most_orders);
-  auto region = MemoryRegion::make(adapter.domain(), old_values_.get(), sizeof *old_values_,
+  auto region = MemoryRegion::make(adapter.domain(), old_values_.data(), old_values_.bytes(),
                                    IBV_ACCESS_LOCAL_WRITE);
   if (!region) return region.error();
   old_values_key_ = *std::move(region);
@@ -32,7 +32,7 @@ Result<Meeting> DeviceQueues::make(const Adapter& adapter, SignalMode mode) {
     const auto prepared = prepare(**pair, port, adapter.options(), 0);
     if (!prepared) return prepared.error();
     ours.queues.push_back({(*pair)->number(), random_packet_number()});
-    queues_.emplace_back(*std::move(pair), depth, old_values_.get(), old_values_key_->local_key());
+    queues_.emplace_back(*std::move(pair), depth, old_values_.data(), old_values_key_->local_key());
   }
   own_ = ours.queues;
   return ours;

@@ -10,6 +10,7 @@
 #include "ir/support/result.h"
 #include "runtime/network/verbs/adapter.h"
 #include "runtime/network/verbs/control.h"
+#include "runtime/network/verbs/resources/own_pages.h"
 #include "runtime/network/verbs/send_queue.h"
 
 namespace mscclc::verbs {
@@ -33,7 +34,7 @@ class DeviceQueues {
 
  private:
   /// Where the device writes what was there before it added; it is not read.
-  const std::unique_ptr<uint64_t> old_values_ = std::make_unique<uint64_t>();
+  const OwnPages<uint64_t> old_values_{1};
   std::shared_ptr<const MemoryRegion> old_values_key_;
   std::shared_ptr<CompletionQueue> events_;
   std::vector<QueueEnd> own_;

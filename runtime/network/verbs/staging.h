@@ -8,6 +8,7 @@
 
 #include "ir/support/result.h"
 #include "runtime/network/verbs/adapter.h"
+#include "runtime/network/verbs/resources/own_pages.h"
 
 namespace mscclc::verbs {
 
@@ -33,7 +34,7 @@ class Staging {
     uint64_t number, bytes;  ///< with what was left over before it
   };
 
-  std::unique_ptr<uint8_t[]> memory_ = std::make_unique<uint8_t[]>(kBytes);
+  const OwnPages<uint8_t> memory_{kBytes};
   std::shared_ptr<const MemoryRegion> region_;
   uint64_t next_ = 0, used_ = 0;
   std::deque<Taken> taken_;

@@ -13,6 +13,7 @@
 #include "runtime/network/sockets/socket_errors.h"
 #include "runtime/network/verbs/control.h"
 #include "runtime/network/verbs/resources/completion_text.h"
+#include "runtime/network/verbs/resources/own_pages.h"
 
 namespace mscclc::verbs {
 namespace {
@@ -197,11 +198,11 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
   }
 
   Result<void> make_records(uint32_t queues, Meeting& ours) {
-    records_.resize(size_t{queues} * kRecords);
+    records_.emplace(size_t{queues} * kRecords);
     Diagnostics problems;
-    region_ = adapter_->expose(records_.data(), records_.size() * sizeof(Record), problems);
+    region_ = adapter_->expose(records_->data(), records_->bytes(), problems);
     if (region_ == nullptr) return Error{first_message(problems)};
-    ours.records = reinterpret_cast<uintptr_t>(records_.data());
+    ours.records = reinterpret_cast<uintptr_t>(records_->data());
     ours.records_key = region_->remote_key();
     return {};
   }
@@ -249,7 +250,7 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
     const uint32_t place = be32toh(come.imm_data);
     const bool known = (come.wc_flags & IBV_WC_WITH_IMM) != 0 && place < kRecords;
     Result<void> taken = Error{"a message that has no place there"};
-    if (known) taken = take_record(records_[size_t{queue} * kRecords + place]);
+    if (known) taken = take_record((*records_)[size_t{queue} * kRecords + place]);
     if (taken) taken = await_message(queue);
     if (taken) {
       ++carried_out_;
@@ -326,7 +327,7 @@ class VerbsEnd final : public LaneEnd, private net::SocketNet::Taker {
   bool taken_ = false;                 ///< a sender has come, or none may any more
   std::unique_ptr<ControlLine> line_;  ///< nullptr: the lane is not open
   net::Reactor::Token token_ = 0, messages_ = 0;
-  std::vector<Record> records_;
+  std::optional<OwnPages<Record>> records_;     ///< of messages, in this mode
   std::shared_ptr<const MemoryRegion> region_;  ///< of the records
   std::shared_ptr<CompletionQueue> events_;
   std::vector<std::unique_ptr<QueuePair>> pairs_;

@@ -45,6 +45,62 @@ TEST_CASE("devices without atomics get messages, or say so") {
   CHECK(world.far_reports.wait() == said);
 }
 
+TEST_CASE("a sender whose device has no atomics sends messages, whatever the peer's has") {
+  fake::FakeVerbs* const fake = reset_fake();
+  if (fake == nullptr) return;
+  World world;
+  fake->atomics = false;
+  VerbsOptions options = base_options();
+  options.prefer = 1;
+  world.near = Adapter::start(options, world.near->net(), world.diagnostics);
+  REQUIRE(world.near != nullptr);
+  const auto source = world.near->read_from(world.sources.data(), world.sources.size());
+  REQUIRE(source);
+  world.source = *source;
+  world.open();
+  check_counts(world);
+  CHECK(fake->adds == 0);
+  CHECK(world.text() == "");
+}
+
+TEST_CASE("a queue pair begins no more atomics than its device can begin") {
+  fake::FakeVerbs* const fake = reset_fake();
+  if (fake == nullptr) return;
+  fake->most_begun = 4;
+  World world;
+  world.open();
+  check_counts(world);
+  CHECK(fake->adds > 0);
+  CHECK(world.text() == "");
+}
+
+TEST_CASE(
+    "forks: the library is made ready for them before a device is opened, where they do harm") {
+  fake::FakeVerbs* const fake = reset_fake();
+  if (fake == nullptr) return;
+  { const World world; }
+  CHECK(fake->forks == IBV_FORK_UNNEEDED);
+  fake->forks = IBV_FORK_DISABLED;
+  { const World world; }
+  CHECK(fake->forks == IBV_FORK_ENABLED);
+  CHECK(fake->not_ready == 0);
+}
+
+// A child may lack the pages of what is registered.
+TEST_CASE("forks: what lanes register of their own lies on whole pages") {
+  for (const SignalMode mode : {SignalMode::host, SignalMode::host_no_atomic}) {
+    fake::FakeVerbs* const fake = reset_fake();
+    if (fake == nullptr) return;
+    VerbsOptions options = base_options();
+    options.mode = mode;
+    World world(options);
+    const int64_t before = fake->in_pages;  // of the test's memory
+    world.open();
+    check_counts(world);
+    CHECK(fake->in_pages == before);
+  }
+}
+
 TEST_CASE("ends that do not fit") {
   fake::FakeVerbs* const fake = reset_fake();
   if (fake == nullptr) return;

@@ -436,8 +436,9 @@ std::unique_ptr<Lane> open_verbs_lane(const LanePeer& peer, std::shared_ptr<Adap
   auto sockets = net::dial(offer->socket, {1, timeout, adapter->net()->options().dead, peer.over});
   const std::string at = "at " + offer->socket.address.text() + ": ";
   if (!sockets) return fail(at + sockets.error().text());
-  const SignalMode mode = adapter->options().mode.value_or(
-      offer->atomics ? SignalMode::host : SignalMode::host_no_atomic);
+  const bool atomics = offer->atomics && adapter->port().atomics;
+  const SignalMode mode =
+      adapter->options().mode.value_or(atomics ? SignalMode::host : SignalMode::host_no_atomic);
   auto lane = std::make_unique<VerbsLane>(peer, std::move(adapter), std::move(find_source), mode);
   const auto met = lane->meet(std::move(sockets->front()), deadline);
   if (!met) return fail(at + met.error().text());

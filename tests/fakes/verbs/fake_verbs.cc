@@ -117,8 +117,18 @@ ibv_device** ibv_get_device_list(int* count) {
 void ibv_free_device_list(ibv_device** list) { delete[] list; }
 const char* ibv_get_device_name(ibv_device* device) { return device->name; }
 
+ibv_fork_status ibv_is_fork_initialized() {
+  return static_cast<ibv_fork_status>(fake::state().forks);
+}
+int ibv_fork_init() {
+  if (fake::state().objects > 0) return EINVAL;
+  fake::state().forks = IBV_FORK_ENABLED;
+  return 0;
+}
+
 ibv_context* ibv_open_device(ibv_device* device) {
   if (fake::fails("open_device")) return nullptr;
+  if (fake::state().forks == IBV_FORK_DISABLED) ++fake::state().not_ready;
   auto* context = new ibv_context();
   context->device = device;
   context->ops.poll_cq = fake::poll;
@@ -137,7 +147,8 @@ int ibv_query_device(ibv_context*, ibv_device_attr* to) {
   *to = {};
   to->phys_port_cnt = 1;
   to->max_qp_wr = 1024;
-  to->max_qp_rd_atom = fake::state().atomics ? 16 : 0;
+  to->max_qp_rd_atom = fake::state().atomics ? fake::state().most_answered : 0;
+  to->max_qp_init_rd_atom = fake::state().atomics ? fake::state().most_begun : 0;
   to->atomic_cap = fake::state().atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE;
   return 0;
 }
@@ -177,7 +188,8 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* data, size_t bytes, int access) {
     return nullptr;
   }
   const auto address = reinterpret_cast<uint64_t>(data);
-  const fake::FakeVerbs& state = fake::state();
+  fake::FakeVerbs& state = fake::state();
+  if (address % static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) != 0) ++state.in_pages;
   auto* memory = static_cast<uint8_t*>(data);
   if (address >= state.gpu_begin && address < state.gpu_end) {
     memory = state.peermem != nullptr ? state.peermem(address, bytes) : nullptr;

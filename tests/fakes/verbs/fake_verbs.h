@@ -26,6 +26,9 @@ struct FakeVerbs {
   bool infiniband = false;   ///< otherwise RoCE
   bool lid = true;           ///< InfiniBand: ports have one
   bool atomics = true;       ///< devices add to memory
+  int most_begun = 16;       ///< additions and reads of a queue pair at a time, begun by a device
+  int most_answered = 16;    ///< ... and answered by it
+  int forks = 2;             ///< ibv_fork_status: unneeded, until forks do harm
   int gids = 4;              ///< of a RoCE port; the first and the third are of RoCE v1
   std::string failing_call;  ///< such as "create_qp"
   int error = 12;            ///< with which it fails
@@ -39,6 +42,9 @@ struct FakeVerbs {
   bool mlx5 = false;                     ///< libmlx5 knows the devices
   int path_error = 0;                    ///< instead of their data-direct functions' paths
   std::atomic<int64_t> data_direct{0};   ///< regions of these functions that were made
+  std::atomic<int64_t> not_ready{0};     ///< devices opened while forks did harm,
+  std::atomic<int64_t> in_pages{0};      ///< regions that did not begin with a page
+  std::atomic<int64_t> adds{0};          ///< additions that were carried out
   std::atomic<int64_t> reads{0};         ///< RDMA reads that were carried out
   std::atomic<int64_t> direct_reads{0};  ///< ... by data-direct functions
   std::atomic<int64_t> posts{0};         ///< calls that gave a device orders, one or a list

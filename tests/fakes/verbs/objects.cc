@@ -202,6 +202,11 @@ int Pair::modify(const ibv_qp_attr& to, int which) {
     fake::state().service_level = to.ah_attr.sl;
     fake::state().traffic_class = to.ah_attr.grh.traffic_class;
   }
+  const FakeVerbs& limits = fake::state();
+  if (limits.atomics && (which & IBV_QP_MAX_QP_RD_ATOMIC) != 0 &&
+      to.max_rd_atomic > limits.most_begun) {
+    return EINVAL;
+  }
   if (to.qp_state == IBV_QPS_RTR) address_ = to;
   if (to.qp_state == IBV_QPS_RTS) sends_ = true;
   const bool in_order = to.qp_state == IBV_QPS_INIT || reached_ + 1 == to.qp_state;
@@ -313,6 +318,7 @@ ibv_wc_status Pair::carry_out(const Order& order) {
     bytes.assign(from, from + head.bytes);
   }
   uint64_t old = 0;
+  if (atomic) ++fake::state().adds;
   const ibv_wc_status status = give(head, bytes, old);
   if (status != IBV_WC_SUCCESS || !answered) return status;
   const uint64_t length = atomic ? sizeof old : order.source.length;

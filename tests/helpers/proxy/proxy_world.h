@@ -80,6 +80,9 @@ class Orders {
   void run_out_of_memory() { has_memory_ = false; }
   bool has_memory() const { return has_memory_; }
   uint64_t room() const { return room_; }
+  /// The lane has ended: nothing of what was asked for is read or written any more.
+  void end() { ended_ = true; }
+  bool ended() const { return ended_; }
   /// How often a wait has begun.
   int waits() const {
     const std::lock_guard lock(mutex_);
@@ -93,7 +96,7 @@ class Orders {
   bool free_ = false, broken_ = false, asked_ = false;
   int waits_ = 0;
   std::atomic<uint64_t> room_ = Lane::kAnyRoom;
-  std::atomic<bool> uncorks_{true}, has_memory_{true};
+  std::atomic<bool> uncorks_{true}, has_memory_{true}, ended_{false};
 };
 
 /// The thread that has taken a device as its own.
@@ -103,6 +106,7 @@ class HeldLane final : public Lane {
  public:
   HeldLane(std::shared_ptr<Orders> orders, const Device* device)
       : orders_(std::move(orders)), device_(device) {}
+  ~HeldLane() override { orders_->end(); }
   bool put(const RemotePlace& to, const void* from, uint64_t bytes, Diagnostics&) override {
     if (bound != device_) return false;
     if (!orders_->has_memory()) throw std::bad_alloc();

@@ -175,6 +175,32 @@ TEST_CASE("far gpu: memory that has gone is written no more") {
 }
 
 // The source is host memory, so that the near end makes no copies.
+TEST_CASE("far gpu: memory is kept until what was copied to it has come") {
+  ::setenv("MSCCLC_SOCKET_CONNECTIONS", "1", 1);
+  World world({.deferred = true});
+  {
+    Nodes nodes(world);
+    auto pinned = nodes.near->allocate_visible(1 << 20, "packets", nodes.diagnostics);
+    const uint64_t frees = world.fake.calls("MemUnmap");
+    const auto put = [&](Memory& to) {
+      return nodes.lane->put({&to, 64}, pinned->data(), 100'000, nodes.diagnostics);
+    };
+    CHECK(put(*nodes.gpu));
+    CHECK(nodes.signal(*nodes.gpu, 0, 1));
+    std::memset(pinned->data(), 7, 100'000);
+    CHECK(put(*nodes.host));
+    nodes.await(*nodes.on_host, 64, 7);  // the far end has begun all that came before
+    nodes.on_gpu.reset();
+    CHECK(world.fake.calls("MemUnmap") == frees);
+    CHECK(nodes.lane->flush(nodes.diagnostics));
+    CHECK(world.fake.calls("MemUnmap") == frees + 1);
+    CHECK(nodes.text() == "");
+  }
+  world.check_clean();
+  ::unsetenv("MSCCLC_SOCKET_CONNECTIONS");
+}
+
+// Likewise.
 TEST_CASE("far gpu: a copy at the far end that goes wrong ends the lane, and both ends say so") {
   World world;
   {

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <mutex>
+#include <utility>
 
 #include "ir/diagnostics/first_message.h"
 #include "runtime/devices/cuda/internode/copy_queue.h"
@@ -35,19 +37,24 @@ class GpuLanding final : public net::Landing {
     return await(states_[best].copy, lock) ? std::move(room) : nullptr;
   }
 
-  bool land(uint8_t* to, std::unique_ptr<Room> room, uint64_t bytes) override {
+  bool land(const ExposedMemory::Piece& to, std::unique_ptr<Room> room, uint64_t bytes) override {
     Diagnostics problems;
+    std::deque<Kept> done;  // what has gone frees memory, which may take long: without the lock
     const std::lock_guard lock(mutex_);
     State& state = static_cast<PinnedRoom&>(*room).state();
-    if (!queue_->copy(to, room->data(), bytes, problems)) return fail(problems);
+    if (!queue_->copy(to.data, room->data(), bytes, problems)) return fail(problems);
     state.copy = queue_->begun();
+    keep(to.owner, done);
     return ++copies_ % kCopiesOfMark != 0 || queue_->mark(problems) || fail(problems);
   }
 
-  bool signal(uint8_t* count, uint64_t value) override {
+  bool signal(const ExposedMemory::Piece& count, uint64_t value) override {
     Diagnostics problems;
+    std::deque<Kept> done;
     const std::lock_guard lock(mutex_);
-    return queue_->set(count, value, problems) || fail(problems);
+    if (!queue_->set(count.data, value, problems)) return fail(problems);
+    keep(count.owner, done);
+    return true;
   }
 
   bool idle() override {
@@ -55,8 +62,11 @@ class GpuLanding final : public net::Landing {
     return queue_->is_done(queue_->begun());
   }
   bool settle() override {
+    std::deque<Kept> done;
     std::unique_lock lock(mutex_);
-    return await(queue_->begun(), lock);
+    const bool settled = await(queue_->begun(), lock);
+    take_done(done);
+    return settled;
   }
   std::string why() const override {
     const std::lock_guard lock(mutex_);
@@ -81,6 +91,22 @@ class GpuLanding final : public net::Landing {
     State& state_;
   };
 
+  struct Kept {
+    std::shared_ptr<const void> owner;
+    uint64_t until;  ///< number of the queue
+  };
+
+  /// What was begun last needs it.
+  void keep(std::shared_ptr<const void> owner, std::deque<Kept>& done) {
+    take_done(done);
+    kept_.push_back({std::move(owner), queue_->begun()});
+  }
+  void take_done(std::deque<Kept>& done) {
+    for (; !kept_.empty() && queue_->is_done(kept_.front().until); kept_.pop_front()) {
+      done.push_back(std::move(kept_.front()));
+    }
+  }
+
   /// Other threads may begin copies meanwhile.
   bool await(uint64_t copy, std::unique_lock<std::mutex>& lock) {
     Diagnostics problems;
@@ -101,7 +127,8 @@ class GpuLanding final : public net::Landing {
   const std::unique_ptr<Memory> memory_;  ///< the rooms
   std::array<State, kRooms> states_ = {};
   uint32_t copies_ = 0;
-  std::unique_ptr<CopyQueue> queue_;  ///< last: waits for copies from the memory
+  std::deque<Kept> kept_;
+  std::unique_ptr<CopyQueue> queue_;  ///< last: waits for copies, whose memory is kept
   std::string why_;
 };
 

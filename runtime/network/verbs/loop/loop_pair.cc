@@ -12,7 +12,7 @@ namespace mscclc::verbs {
 Result<std::unique_ptr<LoopPair>> LoopPair::make(const Adapter& adapter, int access) {
   const Port& port = adapter.port();
   std::unique_ptr<LoopPair> made(new LoopPair(adapter.net()->options().dead));
-  auto region = MemoryRegion::make(adapter.domain(), made->word_.get(), sizeof *made->word_,
+  auto region = MemoryRegion::make(adapter.domain(), made->word_.data(), made->word_.bytes(),
                                    IBV_ACCESS_LOCAL_WRITE);
   if (!region) return region.error();
   made->region_ = *std::move(region);
@@ -32,7 +32,7 @@ Result<std::unique_ptr<LoopPair>> LoopPair::make(const Adapter& adapter, int acc
 }
 
 Result<void> LoopPair::carry_out(ibv_send_wr order, uint32_t bytes, const char* what) {
-  ibv_sge to{reinterpret_cast<uintptr_t>(word_.get()), bytes, region_->local_key()};
+  ibv_sge to{reinterpret_cast<uintptr_t>(word_.data()), bytes, region_->local_key()};
   order.send_flags = IBV_SEND_SIGNALED;
   order.sg_list = &to;
   order.num_sge = 1;

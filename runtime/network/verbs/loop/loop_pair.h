@@ -7,6 +7,7 @@
 
 #include "ir/support/result.h"
 #include "runtime/network/verbs/adapter.h"
+#include "runtime/network/verbs/resources/own_pages.h"
 
 namespace mscclc::verbs {
 
@@ -18,13 +19,13 @@ class LoopPair {
   /// Carries out one order, and waits for it. What it brings back, up to 8 bytes, is in word(). An
   /// error begins with `what`.
   Result<void> carry_out(ibv_send_wr order, uint32_t bytes, const char* what);
-  uint64_t word() const { return *word_; }
+  uint64_t word() const { return word_[0]; }
 
  private:
   explicit LoopPair(std::chrono::seconds patience) : patience_(patience) {}
 
   const std::chrono::seconds patience_;
-  const std::unique_ptr<uint64_t> word_ = std::make_unique<uint64_t>();
+  const OwnPages<uint64_t> word_{1};
   std::shared_ptr<const MemoryRegion> region_;  ///< of the word
   std::shared_ptr<CompletionQueue> done_;
   std::unique_ptr<QueuePair> pair_;  ///< both ends of its connection

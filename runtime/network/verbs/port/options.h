@@ -25,7 +25,7 @@ struct VerbsOptions {
   std::string library = "libibverbs.so.1";
   HcaList devices = {};
   std::optional<uint32_t> gid_index = {};  ///< nullopt: it is found
-  std::optional<SignalMode> mode = {};     ///< nullopt: host where the peer's device has atomics
+  std::optional<SignalMode> mode = {};     ///< nullopt: host where both devices have atomics
   uint32_t queues = 1;                     ///< queue pairs of each lane, up to kMaxQueues
   uint8_t timeout = 18;                    ///< an answer is waited for 4.096 us * 2^timeout
   uint8_t retries = 7;                     ///< so often it is asked for again

@@ -91,7 +91,7 @@ Result<void> connect(QueuePair& pair, const Port& port, const VerbsOptions& opti
       static_cast<ibv_mtu>(std::min<int>(port.attributes.active_mtu, static_cast<int>(peer.mtu)));
   to.dest_qp_num = peer_queue.number;
   to.rq_psn = peer_queue.first;
-  to.max_dest_rd_atomic = std::min(port.most_atomics, peer.most_atomics);
+  to.max_dest_rd_atomic = port.most_atomics;
   to.min_rnr_timer = kWaitForReceives;
   to.ah_attr = address_of(port, options, peer);
   const auto receives =
@@ -106,7 +106,7 @@ Result<void> connect(QueuePair& pair, const Port& port, const VerbsOptions& opti
   to.retry_cnt = options.retries;
   to.rnr_retry = kRetryForever;
   to.sq_psn = own_first;
-  to.max_rd_atomic = std::min(port.most_atomics, peer.most_atomics);
+  to.max_rd_atomic = std::min(port.most_begun, peer.most_atomics);
   return pair.change(to,
                      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                          IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,

@@ -13,8 +13,8 @@ namespace mscclc::verbs {
 /// A port, as the other end needs to know it.
 struct PathEnd {
   uint8_t link_layer = 0, gid_type = 0;
-  uint8_t mtu = 0;  ///< ibv_mtu
-  uint8_t most_atomics = 0;
+  uint8_t mtu = 0;           ///< ibv_mtu
+  uint8_t most_atomics = 0;  ///< that it answers
   uint16_t lid = 0;
   std::array<uint8_t, 16> gid = {};
 };

@@ -130,9 +130,11 @@ Result<Port> examine(const std::shared_ptr<Context>& context, uint8_t number,
   const auto gid = choose_gid(port, options);
   if (!gid) return gid.error();
   port.gid = *gid;
-  port.atomics = device.atomic_cap != IBV_ATOMIC_NONE && device.max_qp_rd_atom > 0;
+  port.atomics = device.atomic_cap != IBV_ATOMIC_NONE && device.max_qp_rd_atom > 0 &&
+                 device.max_qp_init_rd_atom > 0;
   port.most_orders = static_cast<uint32_t>(std::max(device.max_qp_wr, 1));
   port.most_atomics = static_cast<uint8_t>(std::clamp(device.max_qp_rd_atom, 0, 16));
+  port.most_begun = static_cast<uint8_t>(std::clamp(device.max_qp_init_rd_atom, 0, 16));
   return port;
 }
 

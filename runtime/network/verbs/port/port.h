@@ -18,7 +18,8 @@ struct Port {
   ibv_gid_entry gid = {};    ///< its address; RoCE has no other
   bool atomics = false;      ///< the device can add to memory
   uint32_t most_orders = 0;  ///< that a queue holds
-  uint8_t most_atomics = 0;  ///< of a queue pair at a time
+  uint8_t most_atomics = 0;  ///< that a queue pair answers at a time, reads included
+  uint8_t most_begun = 0;    ///< ... that it begins
   /// RoCE: Ethernet is below it.
   bool is_roce() const { return attributes.link_layer == IBV_LINK_LAYER_ETHERNET; }
   /// "port 1 of mlx5_0"

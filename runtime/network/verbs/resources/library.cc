@@ -8,6 +8,21 @@
 
 namespace mscclc::verbs {
 
+namespace {
+
+/// Before Linux 5.12 a fork takes registered pages that are written next away from the device, in
+/// the parent, unless the library has been made ready before anything was registered. Where others
+/// have registered memory by now it refuses: their forks are as they were.
+void make_ready_for_forks(void* library) {
+  const auto status = reinterpret_cast<decltype(&::ibv_is_fork_initialized)>(
+      ::dlsym(library, "ibv_is_fork_initialized"));
+  if (status != nullptr && status() != IBV_FORK_DISABLED) return;  // not needed, or done
+  const auto init = reinterpret_cast<decltype(&::ibv_fork_init)>(::dlsym(library, "ibv_fork_init"));
+  if (init != nullptr) (void)init();
+}
+
+}  // namespace
+
 Result<Library> load_library(const std::string& file) {
   const auto opened = open_library(file);
   if (!opened) return opened.error();
@@ -21,6 +36,7 @@ Result<Library> load_library(const std::string& file) {
   if (!found) return found.error();
   library.reg_dmabuf_mr =
       reinterpret_cast<decltype(library.reg_dmabuf_mr)>(::dlsym(*opened, "ibv_reg_dmabuf_mr"));
+  make_ready_for_forks(*opened);
   return library;
 }
 
