@@ -40,8 +40,8 @@ TEST_CASE("rows that a block's threads can hold have kernels") {
 TEST_CASE("blocks that share rows have more threads than others with packets, of few ranks") {
   const auto threads = [](int ranks, const char* columns) {
     Diagnostics diagnostics;
-    const auto program =
-        library_row_plan("allreduce_norm_2shot", {{"N", columns}, {"R", std::to_string(ranks)}, {"T", "1024"}});
+    const auto program = library_row_plan(
+        "allreduce_norm_2shot", {{"N", columns}, {"R", std::to_string(ranks)}, {"T", "1024"}});
     const auto shape = CompiledShape::of(program, 0, diagnostics);
     REQUIRE(shape);
     return shape->threads();
