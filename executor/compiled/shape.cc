@@ -273,6 +273,8 @@ void CompiledShape::place_operands(const BlockPrograms& programs) {
   }
 }
 
+static_assert(device::kColumnsOfThread == device::kMaxRowChunk);
+
 /// What keeps rows of the plan from a kernel whose blocks have so many threads.
 Result<void> CompiledShape::check_rows(const Program& program) const {
   if (!has_rows_) return {};
