@@ -113,10 +113,20 @@ static void check_explained(mscclc_overlap_t *overlap) {
   CHECK(bytes == 256); /* 100 for products, in whole parts */
 }
 
+/* A rank of the host device, with its matrices in memory. */
+static void open_rank(uint32_t rank, mscclc_comm_t **comm, mscclc_stream_t *stream,
+                      mscclc_memory_t **memory) {
+  mscclc_config_t config = MSCCLC_CONFIG_INIT;
+  config.device = MSCCLC_HOST;
+  OK(mscclc_comm_create(comm, kRanks, &id, rank, &config));
+  OK(mscclc_stream_create(*comm, stream));
+  OK(mscclc_memory_create(*comm, 4096, memory));
+  fill(mscclc_memory_address(*memory), rank);
+}
+
 static void *run_rank(void *argument) {
   const uint32_t rank = (uint32_t)(uintptr_t)argument;
   const uint64_t n[2] = {kColumns, 2};
-  mscclc_config_t comm_config = MSCCLC_CONFIG_INIT;
   mscclc_comm_t *comm = NULL;
   mscclc_stream_t stream = NULL;
   mscclc_memory_t *memory = NULL;
@@ -124,11 +134,7 @@ static void *run_rank(void *argument) {
   mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, n);
   mscclc_overlap_call_t call;
   pointers_t pointers;
-  comm_config.device = MSCCLC_HOST;
-  OK(mscclc_comm_create(&comm, kRanks, &id, rank, &comm_config));
-  OK(mscclc_stream_create(comm, &stream));
-  OK(mscclc_memory_create(comm, 4096, &memory));
-  fill(mscclc_memory_address(memory), rank);
+  open_rank(rank, &comm, &stream, &memory);
 
   config.backend = "mscclc";
   config.gemm = product;
@@ -207,7 +213,6 @@ static void *fail_with_nccl(void *argument) {
   const uint32_t rank = (uint32_t)(uintptr_t)argument;
   const int unmade = getenv("FAKE_NCCL_UNMADE") != NULL;
   const uint64_t n = kColumns;
-  mscclc_config_t comm_config = MSCCLC_CONFIG_INIT;
   mscclc_comm_t *comm = NULL;
   mscclc_stream_t stream = NULL;
   mscclc_memory_t *memory = NULL;
@@ -215,11 +220,7 @@ static void *fail_with_nccl(void *argument) {
   mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, &n);
   mscclc_overlap_call_t call;
   pointers_t pointers;
-  comm_config.device = MSCCLC_HOST;
-  OK(mscclc_comm_create(&comm, kRanks, &id, rank, &comm_config));
-  OK(mscclc_stream_create(comm, &stream));
-  OK(mscclc_memory_create(comm, 4096, &memory));
-  fill(mscclc_memory_address(memory), rank);
+  open_rank(rank, &comm, &stream, &memory);
   call = sum_of(mscclc_memory_address(memory), &pointers);
   config.backend = "nccl";
   if (rank == 1) config.gemm = no_product;

@@ -190,7 +190,9 @@ def _loaded_by_all(comm, made, function, place, ranks):
     except LibraryError as error:
         failed = error
     said = _of_all(failed and failed.text, ranks)
-    unreached = [f"rank {rank}: {text}" for rank, text in enumerate(said) if text and any(one in text for one in _UNREACHED)]
+    unreached = [
+        f"rank {rank}: {text}" for rank, text in enumerate(said) if text and any(one in text for one in _UNREACHED)
+    ]
     if unreached:
         _apart_groups[place] = unreached[0]
         return _Loaded(comm, [], unreached[0])
