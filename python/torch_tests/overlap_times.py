@@ -1,7 +1,7 @@
 """Products beside collectives: what overlap takes, by us and by others, in one run and in turns.
 
     python3 python/torch_tests/overlap_times.py [--ranks 2] [--layers 8B.qkv 70B.down …] [--rows 512 2048 8192]
-        [--gemms torch own] [--seconds 220] [--rounds 3] [--json FILE]
+        [--gemms torch own] [--ways REGEX] [--seconds 220] [--rounds 3] [--json FILE]
 
 For layers of Llama models of 8B, 70B and 405B, divided over the ranks: qkv and gate_up gather rows and multiply, o and
 down multiply and scatter the sums of rows. Each way to do both is timed eager and in a CUDA graph, as the median of the
@@ -17,6 +17,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import statistics
 import sys
 import tempfile
@@ -108,7 +109,9 @@ class Shape:
     def __init__(self, given, place, watch, name, rows, left_out):
         self.given, self.place, self.watch, self.key = given, place, watch, [name, rows]
         self.layer = layer_of(name, rows, place)
-        self.modes = modes_of(self.layer, place, given.gemms)
+        modes = modes_of(self.layer, place, given.gemms)
+        self.modes = {name: call for at, (name, call) in enumerate(modes.items())
+                      if at < ALONE or re.search(given.ways, name)}  # fmt: skip
         self.errors = {mode: why for (layer, count, mode), why in left_out.items()
                        if mode in self.modes and (layer, count) == (name, rows)}  # fmt: skip
         self.runs = {}  # (mode, how): what makes `calls` calls
@@ -278,6 +281,7 @@ def main():
     parser.add_argument("--rows", type=int, nargs="+", default=[2048, 8192, 512, 4096, 1024])
     parser.add_argument("--dtype", choices=DTYPES, default="bf16")
     parser.add_argument("--gemms", nargs="+", choices=("torch", "own"), default=["torch", "own"])
+    parser.add_argument("--ways", default="", help="a regular expression: those alone, and the parts by themselves")
     parser.add_argument("--calls", type=int, default=20, help="at most, in one measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=220, help="no new shape begins after that")
