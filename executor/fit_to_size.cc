@@ -19,6 +19,8 @@ using device::Stretch;
 constexpr uint64_t kLine = 128;  ///< copies and buffers begin at whole lines
 /// Of a buffer: whatever is computed from it stays far from the end of 64 bits.
 constexpr uint64_t kMaxBytes = uint64_t{1} << 48;
+/// Of a pipeline, which need not move any of the bytes that it goes over.
+constexpr uint64_t kMaxRounds = 0x7fffffff;
 
 uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
@@ -76,7 +78,8 @@ class RankFit {
         sizes_(PacketFormat::none, 0, slots_, capacity_) {}
 
   bool layout(const Program& program, const Chunking& capacity);
-  void loops();
+  /// False if the pipeline that `failed` begins has too many rounds.
+  bool loops(const DeviceOp** failed);
   /// False if operands of `failed` differ in size.
   bool moves(const DeviceOp** failed);
 
@@ -160,12 +163,18 @@ bool RankFit::layout(const Program& program, const Chunking& capacity) {
   return true;
 }
 
-void RankFit::loops() {
-  for (size_t i = 0; i < rank_.loops.size(); ++i) {
-    device::DeviceLoop& loop = rank_.loops[i];
-    const uint64_t bytes = slots_.longest * rank_.loop_chunks[i];
-    loop.rounds = bytes / loop.unit + (bytes % loop.unit != 0 ? 1 : 0);
+bool RankFit::loops(const DeviceOp** failed) {
+  if (rank_.loops.empty()) return true;
+  for (const DeviceOp& op : rank_.ops) {
+    if (op.kind != device::StepKind::pipeline) continue;
+    device::DeviceLoop& loop = rank_.loops[op.first];
+    const auto bytes = static_cast<unsigned __int128>(slots_.longest) * rank_.loop_chunks[op.first];
+    const unsigned __int128 rounds = (bytes + loop.unit - 1) / loop.unit;
+    *failed = &op;
+    if (rounds > kMaxRounds) return false;
+    loop.rounds = static_cast<uint64_t>(rounds);
   }
+  return true;
 }
 
 // Chunk k of a move is as long as the caller's chunks in it, all alike, else as a scratch chunk;
@@ -288,6 +297,18 @@ bool RankFit::moves(const DeviceOp** failed) {
 
 bool too_large(Diagnostics& diagnostics) {
   diagnostics.error("too-large", {}, "a buffer would have 256 TiB or more");
+  return false;
+}
+
+/// Reports the pipeline that `begin` begins. Always false.
+bool too_many_rounds(const Program& program, uint32_t rank, const DeviceOp& begin,
+                     Diagnostics& diagnostics) {
+  const Op& op = program.ranks[rank].ops[begin.source];
+  const Loop& loop = program.loops[op.loop];
+  op_error(diagnostics, "too-large", program, rank, op,
+           fmt::format("a pipeline over {} chunks in units of {} bytes has more than {} rounds for "
+                       "this message",
+                       loop.chunks, loop.unit, kMaxRounds));
   return false;
 }
 
@@ -464,8 +485,8 @@ bool fit_rank_to_size(RankProgram& rank, const Program& program, uint32_t rank_i
   precondition(chunking.longest() <= capacity.longest());
   RankFit fit(rank, rank_id, program.contract, chunking, capacity, pitch);
   if (!fit.layout(program, capacity)) return too_large(diagnostics);
-  fit.loops();
   const DeviceOp* failed = nullptr;
+  if (!fit.loops(&failed)) return too_many_rounds(program, rank_id, *failed, diagnostics);
   if (fit.moves(&failed)) return true;
   op_error(diagnostics, "operand-size", program, rank_id,
            program.ranks[rank_id].ops[failed->source],

@@ -188,6 +188,22 @@ TEST_CASE("sizes beyond reason are refused") {
   CHECK(l.text() == "error: a buffer would have 256 TiB or more\n");
 }
 
+TEST_CASE("pipelines of more rounds than a machine runs in a call are refused") {
+  TestProgram t(1, 1);
+  t.program.loops.push_back({.unit = 16, .chunks = 0x7fffffff});
+  t.op_in(0, 0, Kind::sync, {}).loop = 0;
+  Lowered most(t, 16);
+  REQUIRE(most.ok);
+  CHECK(most.rank().loops[0].rounds == 0x7fffffff);
+  // Also where their number has more than 64 bits.
+  for (const uint64_t bytes : {uint64_t{32}, uint64_t{1} << 20, uint64_t{1} << 47}) {
+    Lowered l(t, bytes);
+    CHECK_FALSE(l.ok);
+    CHECK(l.text().find("a pipeline over 2147483647 chunks in units of 16 bytes has more than "
+                        "2147483647 rounds for this message") != std::string::npos);
+  }
+}
+
 TEST_CASE("barriers of the same blocks are one") {
   TestProgram t(1, 1);
   t.op_in(0, 0, Kind::barrier, {id(0), id(1)});

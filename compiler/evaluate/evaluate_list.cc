@@ -62,12 +62,12 @@ bool Evaluator::except(const Expr& e, Value& out) {
   const List& from = *left.list;
   const bool plain = from.data == nullptr && from.hole >= from.count;
   if (plain && gone.count == 1) {
-    const int64_t position =
-        static_cast<int64_t>(static_cast<uint64_t>(gone[0]) - static_cast<uint64_t>(from.first));
+    // Numbers of both signs may be further apart than 63 bits say.
+    const uint64_t position = static_cast<uint64_t>(gone[0]) - static_cast<uint64_t>(from.first);
     List rest = from;
-    if (gone[0] >= from.first && position < from.count) {
+    if (gone[0] >= from.first && position < static_cast<uint64_t>(from.count)) {
       --rest.count;
-      rest.hole = position;
+      rest.hole = static_cast<int64_t>(position);
       if (position == 0) rest = List{nullptr, from.first + 1, rest.count, List::kNoHole};
     }
     return make_list(e, rest, out);

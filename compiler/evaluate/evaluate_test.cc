@@ -58,6 +58,8 @@ TEST_CASE("constants: lists") {
   check_true("0..4 except 0 == 1..4 and 0..4 except 3 == 0..3 and 0..4 except 9 == 0..4");
   check_true("0..6 except [1, 3, 3] == [0, 2, 4, 5] and 0..6 except 2..9 == 0..2");
   check_true("0..6 except 1 except 4 == [0, 2, 3, 5]");
+  check_true("lo..lo + 4 except 9000000000000000000 == lo..lo + 4",
+             "let lo = -9000000000000000000");
   check_true("[3, 1, 3] except 3 == [1] and len([]) == 0");
   check_true("[i * i for i in 1..4] == [1, 4, 9]");
   check_true("[10 * i + j for i in 0..3, j in 0..i where (i + j) % 2 == 1] == [10, 21]");

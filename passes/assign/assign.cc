@@ -128,8 +128,7 @@ bool run_assign(Program& program, PassContext& context) {
   if (!any_op(program, context.threads, assign::floats)) return true;
   assign::Chains chains;
   if (!assign::find_chains(program, chains)) {
-    assign::place_sequences(program, most_blocks);
-    return true;
+    return assign::place_sequences(program, most_blocks, context.diagnostics);
   }
   for (uint32_t r = 0; r < program.ranks.size(); ++r) {
     context.count("chains", chains.count[r]);

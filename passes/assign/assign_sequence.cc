@@ -14,8 +14,11 @@
 // `auto_sync: false`).
 #include "passes/assign/assign_sequence.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "ir/report/op_error.h"
 #include "passes/assign/chains.h"
 #include "passes/assign/stages.h"
 #include "passes/framework/inserts.h"
@@ -50,16 +53,17 @@ std::vector<OpPlace>* side_of(const Program& program, uint32_t rank, const Op& o
 
 class Assigner {
  public:
-  Assigner(Program& program, uint32_t most_blocks)
+  Assigner(Program& program, uint32_t most_blocks, Diagnostics& diagnostics)
       : program_(program),
+        diagnostics_(diagnostics),
         most_blocks_(most_blocks),
         rounds_pair_up_(rounds_pair_up(program)),
         stages_(program) {}
 
-  void run(uint32_t rank) {
+  bool run(uint32_t rank) {
     Rank& here = program_.ranks[rank];
     const auto floats = [](const Op& op) { return !place_of(op).known(); };
-    if (std::none_of(here.ops.begin(), here.ops.end(), floats)) return;
+    if (std::none_of(here.ops.begin(), here.ops.end(), floats)) return true;
     read_sides(rank);
     home_ = find_home(rank);
     staged_ = find_stages(rank);
@@ -72,13 +76,14 @@ class Assigner {
         placed_.push_back(op);
       } else if (staged_ && op.loop != kNone) {
         add(op, stage_place(i));
-      } else {
-        place(rank, op);
+      } else if (!place(rank, op)) {
+        return false;
       }
     }
     if (program_.launch.auto_sync) hand_on(here);
     here.ops.swap(placed_);
     here.blocks = std::max(here.blocks, count_blocks(here));
+    return true;
   }
 
  private:
@@ -162,15 +167,41 @@ class Assigner {
     return true;
   }
 
-  void place(uint32_t rank, const Op& op) {
-    if (op.kind == OpKind::barrier) return place_barrier(op);
+  bool place(uint32_t rank, const Op& op) {
+    if (op.kind == OpKind::barrier) return place_barrier(op), true;
     const std::vector<OpPlace>* side = side_of(program_, rank, op, sides_);
-    if (side == nullptr) return add(op, {});
+    if (side == nullptr) return add(op, {}), true;
     const OpPlace first = (*side)[program_.dsts(op)[0].channel];
     const bool together = std::ranges::all_of(
         program_.dsts(op), [&](const Operand& o) { return (*side)[o.channel] == first; });
-    if (together) return add(op, first);
+    if (together) return add(op, first), true;
+    if (!can_take_apart(rank, op, *side)) return false;
     place_parts(op, *side);
+    return true;
+  }
+
+  /// Not if each part would take the same packets, and only the first one could.
+  bool can_take_apart(uint32_t rank, const Op& op, const std::vector<OpPlace>& side) {
+    if (!info(op.kind).has(kPolls)) return true;
+    if (!is_sentinel(program_.buffer_of(rank, program_.srcs(op)[0]).packets)) return true;
+    const std::span<const Operand> dsts = program_.dsts(op);
+    const OpPlace first = side[dsts[0].channel];
+    const auto other =
+        std::ranges::find_if(dsts, [&](const Operand& o) { return side[o.channel] != first; });
+    const auto text = [&](const OpPlace& place) {
+      Op there = op;
+      there.block = (place.known() ? place : home_).block;
+      there.group = (place.known() ? place : home_).group;
+      return print_place(program_, rank, there);
+    };
+    Diagnostic& d = op_error(diagnostics_, "channel-shared", program_, rank, op,
+                             "the far ends are served by different thread blocks, but only one can "
+                             "take packets from the slot: sentinel packets can be read once");
+    d.notes.push_back(
+        {fmt::format("each side of a channel serves one block or group; these are "
+                     "served at {}, and at {}",
+                     text(first), text(side[other->channel]))});
+    return false;
   }
 
   /// The ends of this op serve different places: one op for each place, in order of appearance.
@@ -288,6 +319,7 @@ class Assigner {
   }
 
   Program& program_;
+  Diagnostics& diagnostics_;
   const uint32_t most_blocks_;  ///< 0: any number
   const bool rounds_pair_up_;
   OpPlace home_;
@@ -306,9 +338,12 @@ class Assigner {
 
 }  // namespace
 
-void place_sequences(Program& program, uint32_t most_blocks) {
-  Assigner assigner(program, most_blocks);
-  for (uint32_t r = 0; r < program.ranks.size(); ++r) assigner.run(r);
+bool place_sequences(Program& program, uint32_t most_blocks, Diagnostics& diagnostics) {
+  Assigner assigner(program, most_blocks, diagnostics);
+  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
+    if (!assigner.run(r)) return false;
+  }
+  return true;
 }
 
 }  // namespace mscclc::assign

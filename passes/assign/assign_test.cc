@@ -187,6 +187,27 @@ TEST_CASE("assign: an op whose ends serve different blocks is taken apart") {
 )");
 }
 
+TEST_CASE("assign: packets of a sentinel slot are not forwarded by two blocks") {
+  Program p = testing::parse(R"(program t
+    collective allreduce(ranks: 3, chunks: 4)
+    select dtypes: [f32]
+    rank r in 0..3 {
+      let others = 0..3 except r
+      buffer z[4] packets: sentinel
+      channel net[q in others] = port(q)
+      tb 0 { signal net[others[0]] }
+      tb 1 { signal net[others[1]] }
+      wait net[q] for q in others
+      read_put_packets net[q].z[r] for q in others <- z[3]
+    })");
+  REQUIRE(testing::fail(p, {"assign"}) == R"(
+the far ends are served by different thread blocks, but only one can take packets from the slot: sentinel packets can be read once
+when r = 0
+in 'read_put_packets net[1].z[0], net[2].z[0] <- z[3]' (rank 0)
+each side of a channel serves one block or group; these are served at rank 0, tb 0, and at rank 0, tb 1
+)");
+}
+
 TEST_CASE("assign: a barrier arrives in each of its blocks") {
   REQUIRE(assigned("tb 0 { copy s[0] <- input[0] }  barrier 0..2") == R"(
 0: copy s[0] <- input[0]

@@ -6,10 +6,25 @@ namespace mscclc::assign {
 namespace {
 
 constexpr uint64_t kMaxTouches = uint64_t{1} << 24;
+/// Chunks take memory whether an op touches them or not, and a program that uses so many of them
+/// has too many touches anyway.
+constexpr uint64_t kMaxCells = kMaxTouches;
+
+/// At most two cells for each chunk (find_aliases).
+uint64_t count_cells(const Program& program) {
+  uint64_t chunks = 0;
+  for (const Rank& rank : program.ranks) {
+    for (const Buffer& b : rank.buffers) {
+      chunks += b.kind == BufferKind::scratch ? b.chunks : uint64_t{2} * b.chunks;
+    }
+  }
+  return chunks;
+}
 
 }  // namespace
 
 bool ChainCells::collect(const Program& program) {
+  if (count_cells(program) > kMaxCells) return false;
   number_cells(program);
   first_op_.assign(1, 0);
   op_cells_.assign(1, 0);

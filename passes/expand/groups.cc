@@ -9,8 +9,8 @@
 //
 // Where one block would need a `sync` for its threads to agree about what has been waited for or
 // is to be published, the group needs a barrier, which is added here (under `auto_sync: false` it
-// is an error that it is missing); conflicts about data are left to `sync`, which compares the
-// parts.
+// is an error that no `sync` of the group stands there); conflicts about data are left to `sync`,
+// which compares the parts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -212,9 +212,8 @@ class GroupExpander {
   void report_missing(const Op& op, const Op& cause, const char* why) {
     if (program_.launch.auto_sync) return;
     order::report_missing_order(program_, rank_, cause, op,
-                                "a 'barrier' of the group is missing before "
-                                "this op",
-                                why, diagnostics_);
+                                "a 'sync' of the group is missing before this op", why,
+                                diagnostics_);
     missing_ = true;
   }
 

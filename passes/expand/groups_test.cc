@@ -100,16 +100,26 @@ TEST_CASE("groups: auto_sync: false adds no barrier, and reports where one is mi
     return text;
   };
   REQUIRE(complaints("group 0..2 { wait up ; put up.s[0] <- input[0] ; signal up }") == R"(
-a 'barrier' of the group is missing before this op
+a 'sync' of the group is missing before this op
 'wait up' (rank 0, tb 0): all blocks of the group must come after this
-a 'barrier' of the group is missing before this op
+a 'sync' of the group is missing before this op
 'put up.s[0] <- input[0] part: [1, 2]' (rank 0, tb 1): what another block has done must be published here
 )");
   REQUIRE(complaints(R"(pipeline unit: 1KiB {
     group 0..2 { put up.s[0] <- input[0] ; sync ; signal up ; wait up }
   })") == R"(
-a 'barrier' of the group is missing before this op
+a 'sync' of the group is missing before this op
 'wait up' (rank 0, tb 0): the next round must come after this one
+)");
+  // Barriers that blocks write for themselves do not count.
+  REQUIRE(complaints(R"(
+    tb 2 { signal up }
+    group 0..2 { wait up }
+    tb 0 { barrier 0..2 }
+    tb 1 { barrier 0..2 }
+    group 0..2 { put up.s[0] <- input[0] })") == R"(
+a 'sync' of the group is missing before this op
+'wait up' (rank 0, tb 0): all blocks of the group must come after this
 )");
   REQUIRE(expanded("group 0..2 { wait up ; sync ; put up.s[0] <- input[0] ; sync ; signal up }",
                    "launch auto_sync: false") == R"(

@@ -130,12 +130,16 @@ class Fitter {
       for (; next < end; ++next) some.push_back(srcs[next]);
     }
     const size_t kept = std::min(limit, dsts.size());
-    add(op, op.kind, {dsts.data(), kept}, some);
+    // Of two destinations none is a far end where the sum is kept as packets, too.
+    const bool sends = op.kind != OpKind::reduce_copy_send_packets || kept > 2;
+    add(op, sends ? op.kind : OpKind::reduce_copy_packets, {dsts.data(), kept}, some);
     cut_sends(op, {dsts.data() + kept, dsts.size() - kept});
   }
 
+  /// Puts of the sum at far ends, which all hold packets, or none does.
   void cut_sends(const Op& op, std::span<const Operand> far) {
-    const bool packets = info(op.kind).cost == CostClass::kPacket;
+    if (far.empty()) return;
+    const bool packets = format_of(far.front()) != PacketFormat::none;
     Op put = op;
     put.kind = packets ? OpKind::put_packets : OpKind::put;
     put.reduce = ReduceOp::call;

@@ -100,6 +100,24 @@ TEST_CASE("fit: sums keep their order, the last part is sent") {
 )");
 }
 
+TEST_CASE("fit: what a sum of packets cannot send itself is put as the far ends hold it") {
+  REQUIRE(fitted(R"(
+    reduce_packets_put output[0], ch[1].t[0], ch[2].t[0], ch[3].t[0] <- input[0], q[0]
+    reduce_send_packets output[1], ch[1].q[4], ch[2].q[4], ch[3].q[4] <- input[1], q[5])") == R"(
+0: reduce_packets_put output[0], ch[1].t[0], ch[2].t[0] <- input[0], q[0]
+0: put ch[3].t[0] <- output[0]
+0: reduce_send_packets output[1], ch[1].q[4], ch[2].q[4] <- input[1], q[5]
+0: put_packets ch[3].q[4] <- output[1]
+)");
+  // A sum that is also kept as packets has no room for a far end among two destinations.
+  REQUIRE(
+      fitted("reduce_copy_send_packets output[1], k[1], ch[1].q[4], ch[2].q[4] <- input[1], q[4]",
+             {.limits = {.operands = 2}}) == R"(
+0: reduce_copy_packets output[1], k[1] <- input[1], q[4]
+0: put_packets ch[1].q[4], ch[2].q[4] <- output[1], output[1]
+)");
+}
+
 TEST_CASE("fit: what cannot be cut stays") {
   // Later sources are overwritten: by name, or where the caller's buffers coincide.
   REQUIRE(stays("reduce t[0] <- s[0], s[1], s[2], t[0]"));

@@ -204,6 +204,14 @@ when r = 0
 in 'copy big[5] <- input[0]' (rank 0, tb 0)
 the largest is 'big' of rank 0, with 2000000000 chunks
 )");
+  // Nor does `assign` take memory for them where no block is named.
+  p = parse(two_ranks("buffer big[2000000000]\n copy big[5] <- input[0]"));
+  REQUIRE(fail(p, {"assign", "split", "complete_sums"}) == R"(
+the buffers have more than 536870912 chunks, or parts of group ops, together
+when r = 0
+in 'copy big[5] <- input[0]' (rank 0, tb 0)
+the largest is 'big' of rank 0, with 2000000000 chunks
+)");
 }
 
 TEST_CASE("complete_sums: blocks that wait for each other are reported, with what they wait for") {

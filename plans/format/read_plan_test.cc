@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "plans/format/plan_json.h"
 #include "tests/helpers/plans/rehash.h"
 #include "tests/helpers/plans/sample_plan.h"
+#include "tests/helpers/programs/test_programs.h"
 
 namespace mscclc {
 namespace {
@@ -568,6 +570,59 @@ TEST_CASE("a send and receive of the peer sends as far as it writes") {
   REQUIRE(program);
   CHECK(program->contract.kind == CollectiveKind::sendrecv);
   CHECK(program->contract.shift == 1);
+}
+
+namespace {
+
+constexpr uint32_t kNextEnd = 0, kPassed = kFirstScratch;
+
+/// What a plan of MSCCL++ over three ranks sends, whose ranks each do `ops`: the shift, or 0 if
+/// nothing is promised. Each rank writes at the next one only.
+int64_t shift_of(const std::function<void(testing::TestProgram&, uint32_t rank)>& ops) {
+  testing::TestProgram t(3, 1);
+  t.program.split = true;
+  t.program.contract.even_only = true;
+  for (uint32_t r = 0; r < 3; ++r) {
+    t.buffer(r, "stage", 2);
+    t.channel(r, ChannelKind::memory, "up", {}, (r + 1) % 3, 1);
+    t.channel(r, ChannelKind::memory, "down", {}, (r + 2) % 3, kNextEnd);
+  }
+  for (uint32_t r = 0; r < 3; ++r) ops(t, r);
+  Diagnostics diagnostics;
+  OrderedJson plan =
+      OrderedJson::parse(*write_plan(t.program, builtin_targets().front(), diagnostics));
+  plan.erase("mscclc");
+  plan["collective"] = "sendrecv";
+  const auto program = read_plan(plan.dump(), "p", diagnostics);
+  REQUIRE(program);
+  if (program->contract.kind == CollectiveKind::custom) return 0;
+  CHECK(program->contract.kind == CollectiveKind::sendrecv);
+  return program->contract.shift;
+}
+
+}  // namespace
+
+TEST_CASE("a send and receive of the peer goes as far as its data") {
+  using namespace testing;
+  CHECK(shift_of([](TestProgram& t, uint32_t r) {
+          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kOutput, 0)}, {local(kInput, 0)});
+        }) == 1);
+  // Sent from where the sender itself has put it.
+  CHECK(shift_of([](TestProgram& t, uint32_t r) {
+          t.op_in(r, 0, OpKind::copy, {local(kPassed, 0)}, {local(kInput, 0)});
+          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kOutput, 0)}, {local(kPassed, 0)});
+        }) == 1);
+  // Passed on by the rank between.
+  CHECK(shift_of([](TestProgram& t, uint32_t r) {
+          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kPassed, 0)}, {local(kInput, 0)});
+          t.op_in(r, 0, OpKind::copy, {local(kPassed, 1)}, {local(kPassed, 0)});
+          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kOutput, 0)}, {local(kPassed, 1)});
+        }) == 2);
+  // Through the output, which may have come from either of two ranks.
+  CHECK(shift_of([](TestProgram& t, uint32_t r) {
+          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kOutput, 0)}, {local(kInput, 0)});
+          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kOutput, 0)}, {local(kOutput, 0)});
+        }) == 0);
 }
 
 }  // namespace mscclc
