@@ -270,6 +270,11 @@ MSCCLC_API mscclc_result_t mscclc_stream_create(mscclc_comm_t *comm, mscclc_stre
 MSCCLC_API mscclc_result_t mscclc_stream_destroy(mscclc_comm_t *comm, mscclc_stream_t stream);
 /* Waits for all work on a stream, and reports what has gone wrong in its calls. */
 MSCCLC_API mscclc_result_t mscclc_stream_synchronize(mscclc_comm_t *comm, mscclc_stream_t stream);
+/* Marks the end of what is on a stream by now. `mark` gets the mark's number, which is larger than
+ * that of any before it on that stream, or 0 where the stream is captured; `reached` that of the
+ * last mark before which all work is known to have ended, or 0. Does not wait. */
+MSCCLC_API mscclc_result_t mscclc_stream_mark(mscclc_comm_t *comm, mscclc_stream_t stream,
+                                              uint64_t *mark, uint64_t *reached);
 
 /* ---- Collectives ----
  *
