@@ -37,7 +37,7 @@ TEST_CASE("the parent says when its children are made, and takes no calls before
       CHECK(state == ncclInProgress);
       int value = 0;
       CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, parent, nullptr) == ncclInvalidArgument);
-      CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("child is not made yet"));
+      CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("is not done yet"));
       CHECK(ncclCommFinalize(parent) == ncclInvalidArgument);
       CHECK(ncclCommDestroy(parent) == ncclInvalidArgument);
     }

@@ -143,10 +143,10 @@ ncclResult_t begin_child(Descent descent, const Config& config, ncclComm_t* made
   const auto begun = std::make_shared<bool>(false);
   const auto begin = [parent, blocking, begun] {
     *begun = !blocking;
-    if (!blocking) begin_child_of(*parent);
+    if (!blocking) begin_unwaited(*parent);
   };
   const auto end = [parent, begun](ncclResult_t result) {
-    if (std::exchange(*begun, false)) end_child_of(*parent, result);
+    if (std::exchange(*begun, false)) end_unwaited(*parent, result);
   };
   const auto run = [parent, meet = std::move(descent.meet), child, handle, blocking, end] {
     const auto meet_now = [&](Diagnostics& diagnostics) {
@@ -214,7 +214,7 @@ CommPointer parent_of(ncclComm_t handle, const char* function, ncclResult_t& res
   if (comm == nullptr || comm->stage != Stage::revoked) {
     return usable_comm(handle, function, result);
   }
-  result = check_children(*comm, function);
+  result = check_unwaited(*comm, function);
   return result == ncclSuccess ? comm : nullptr;
 }
 
