@@ -218,6 +218,17 @@ CommPointer parent_of(ncclComm_t handle, const char* function, ncclResult_t& res
   return result == ncclSuccess ? comm : nullptr;
 }
 
+/// Ranks that go on without others find each other by names that one machine knows.
+ncclResult_t check_machine(const Comm& parent, const char* function) {
+  if (parent.facts.one_machine) return ncclSuccess;
+  return ThreadGroup::of_thread().fail_with(fail(
+      ncclInvalidUsage,
+      fmt::format("{}: the ranks are on several machines, and cannot meet again without those "
+                  "that are left out: make a new communicator with ncclCommInitRank(), from an "
+                  "id that your program gives to the others",
+                  function)));
+}
+
 }  // namespace
 
 namespace entry_points {
@@ -300,6 +311,10 @@ ncclResult_t CommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
   }
   const auto settings = child_config(*parent, config);
   if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
+  if (parent->stage == Stage::revoked) {
+    result = check_machine(*parent, "ncclCommSplit of what is revoked");
+    if (result != ncclSuccess) return result;
+  }
   const auto meet = [color, key](Comm& old, Comm& child, Diagnostics& diagnostics) {
     std::unique_ptr<Bootstrap> again;
     Bootstrap* all = &old.communicator->bootstrap();
@@ -339,6 +354,8 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
   if (outside || std::binary_search(excluded, excluded + count, static_cast<int>(parent->rank))) {
     return invalid("ncclCommShrink: the list has this rank, or one that does not exist");
   }
+  result = check_machine(*parent, "ncclCommShrink");
+  if (result != ncclSuccess) return result;
   const auto settings = child_config(*parent, config);
   if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
   Stage expected = Stage::ready;
