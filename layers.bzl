@@ -613,6 +613,7 @@ _ROWS = {
         "runtime/doors/nccl/abi",
         "runtime/doors/nccl/backends",
         "runtime/support/environment",
+        "runtime/support/observe",
         "runtime/support/process",
     ],
     "runtime/doors/c": [

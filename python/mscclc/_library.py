@@ -129,6 +129,7 @@ _FUNCTIONS = {
     "mscclc_stream_create": [c_void_p, POINTER(c_void_p)],
     "mscclc_stream_destroy": [c_void_p, c_void_p],
     "mscclc_stream_synchronize": [c_void_p, c_void_p],
+    "mscclc_stream_mark": [c_void_p, c_void_p, POINTER(c_uint64), POINTER(c_uint64)],
     "mscclc_memory_create": [c_void_p, c_size_t, POINTER(c_void_p)],
     "mscclc_memory_release": [c_void_p],
     "mscclc_write": [c_void_p, c_void_p, c_void_p, c_size_t],

@@ -171,6 +171,7 @@ class Collectives:
         order=None, **more,
     ):  # fmt: skip
         handle = self._own()
+        self._free_finished(stream)
         for one in (source, target) if symmetric else ():
             _needs(self._lifetime.shares(one), "a buffer is not in the communicator's symmetric memory")
         call = Call(

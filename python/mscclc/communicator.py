@@ -8,6 +8,7 @@
 import ctypes
 import math
 import os
+from collections import deque
 from typing import Any, Optional
 
 from ._arguments import number
@@ -27,6 +28,7 @@ from .work import Work, needs_no_group
 __all__ = ["Communicator", "LoadedPlan", "Work", "unique_id"]
 
 _MOST_SECONDS = 4_000_000  # milliseconds must fit in 32 bits
+_MANY = 8  # works of a stream that nothing refers to, before their end is asked for
 
 
 def unique_id() -> bytes:
@@ -127,6 +129,7 @@ class Communicator(Collectives):
     def _take(self, handle):
         """The communicator is there. The host device's only stream is made; on a GPU the caller says
         which one, or it is the default one."""
+        self._marked = {}  # by stream: marks, and the buffers of works before each
         self._handle, self._lifetime = handle, Lifetime(handle)
         self._rank, self._size = self._number("mscclc_comm_rank"), self._number("mscclc_comm_size")
         self._stream = ctypes.c_void_p()
@@ -183,7 +186,8 @@ class Communicator(Collectives):
         handle, queue = self._own(), self._queue(stream)
         wait = library().mscclc_stream_synchronize
         wait_for(lambda: check(wait(handle, queue)), lambda: self.abort("interrupted"))
-        self._unfinished = [one for one in self._unfinished if one[0] != stream]
+        self._take_unfinished(stream)
+        self._marked.pop(stream, None)
 
     def abort(self, why: str = "aborted") -> None:
         """Ends all calls of all ranks, which learn why. Any thread."""
@@ -225,10 +229,11 @@ class Communicator(Collectives):
         self._lifetime.end()
         self._handle = None
         self._unfinished.clear()
+        self._marked.clear()
 
     def __del__(self):
         if self._handle is not None:  # what is queued may still use its buffers
-            self._forgotten.append(self._unfinished)
+            self._forgotten.append((self._unfinished, self._marked))
 
     def __enter__(self) -> "Communicator":
         return self
@@ -250,6 +255,29 @@ class Communicator(Collectives):
             raise UsageError("the communicator is of the process before fork()")
         self._lifetime.free_unneeded()
         return self._handle
+
+    def _take_unfinished(self, stream):
+        """The buffers of a stream's works that nothing refers to: they are the caller's."""
+        works, self._unfinished = self._unfinished, []  # the garbage collector may add to either
+        taken = []
+        for work in works:
+            (taken if work[0] == stream else self._unfinished).append(work)
+        return taken
+
+    def _free_finished(self, stream):
+        """Lets go of buffers of works that have ended, as programs may wait for a stream by other
+        means than ours. Before a call on the stream, which so is one."""
+        if sum(work[0] == stream for work in self._unfinished) < _MANY:
+            return
+        mark, reached = ctypes.c_uint64(), ctypes.c_uint64()
+        handle, queue = self._own(), self._queue(stream)
+        marked = library().mscclc_stream_mark
+        check(marked(handle, queue, ctypes.byref(mark), ctypes.byref(reached)))
+        before = self._marked.setdefault(stream, deque())
+        while before and before[0][0] <= reached.value:
+            before.popleft()
+        if mark.value:  # in a graph's capture there is none
+            before.append((mark.value, self._take_unfinished(stream)))
 
     def _number(self, function):
         number = ctypes.c_uint32()

@@ -90,6 +90,7 @@ class LoadedPlan:
             externals=ctypes.addressof(outside[0]), externals_count=len(outside[0]),
             flags=ctypes.addressof(words[0]), flags_count=len(words[0]), **more,
         )  # fmt: skip
+        comm._free_finished(stream)
         launch = library().mscclc_plan_launch
         check(launch(self._handle, ctypes.byref(call), most, comm._queue(stream)))
         return Work(comm, (source, target, *outside[1], *words[1]), stream)

@@ -49,7 +49,9 @@ class Registry:
     call. Any thread."""
 
     def register(self, plan: Any, name: str) -> str:
-        """Adds a Plan, or the text of one; its content hash. Plans are proved when they are picked."""
+        """Adds a Plan, or the text of one, and gives its content hash. The plan is proved here, unless
+        MSCCLC_PROOF says otherwise, and one that fails is refused. `name` is for selectors, remove()
+        and messages: another plan may not have it. A plan that is there already keeps its first name."""
         text = (plan if isinstance(plan, str) else plan.to_json()).encode()
         id = ctypes.create_string_buffer(65)
         self._call("mscclc_register_plan", text, len(text), as_text(name, "the name"), id)

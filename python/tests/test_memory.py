@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import unittest
+import weakref
 from unittest import mock
 
 import mscclc
@@ -157,6 +158,7 @@ class FakeLibrary:
 
     def __init__(self):
         self.released, self.deregistered, self.calls = [], [], []
+        self.marks = self.reached = 0
 
     def mscclc_memory_create(self, comm, bytes, memory):
         memory._obj.value = 5
@@ -181,6 +183,11 @@ class FakeLibrary:
         self.deregistered.append(number)
         return 0
 
+    def mscclc_stream_mark(self, comm, stream, mark, reached):
+        self.marks += 1
+        mark._obj.value, reached._obj.value = self.marks, self.reached
+        return 0
+
     def mscclc_comm_rank(self, comm, number):
         number._obj.value = 0
         return 0
@@ -193,6 +200,15 @@ class FakeLibrary:
         fields = call._obj
         self.calls.append((fields.input, fields.output, fields.count, fields.registered))
         return 0
+
+
+class OnAGpu:
+    """An array of another package."""
+
+    def __init__(self):
+        self.__cuda_array_interface__ = {
+            "data": (1 << 20, False), "shape": (4,), "typestr": "<f4", "version": 3,
+        }  # fmt: skip
 
 
 class OfAGpu(unittest.TestCase):
@@ -215,6 +231,30 @@ class OfAGpu(unittest.TestCase):
         del part
         gc.collect()
         self.assertEqual(self.library.released, [5])
+
+    def use(self, arrays, stream):
+        """Calls whose works are dropped; how many of their arrays are gone."""
+        gone = []
+        for _ in range(arrays):
+            array = OnAGpu()
+            weakref.finalize(array, gone.append, None)
+            self.comm.allreduce(array, stream=stream)
+        return gone
+
+    def test_buffers_go_when_their_stream_has_come_past_their_calls(self):
+        gone = self.use(40, stream=7)
+        self.assertEqual(len(gone), 0, "no mark is reached")
+        self.library.reached = self.library.marks
+        self.use(9, stream=8)
+        self.assertEqual(len(gone), 0, "the marks are of another stream")
+        self.use(9, stream=7)
+        self.assertGreaterEqual(len(gone), 32)
+
+    def test_buffers_do_not_pile_up_where_a_program_waits_by_other_means(self):
+        for _ in range(20):
+            self.library.reached = self.library.marks
+            self.use(8, stream=7)
+        self.assertLess(len(self.comm._unfinished) + sum(len(b) for _, b in self.comm._marked[7]), 32)
 
     def test_collectives_use_symmetric_memory_where_it_lies(self):
         memory = mscclc.SymmetricMemory(64, self.comm)

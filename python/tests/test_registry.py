@@ -66,6 +66,22 @@ class Plans(unittest.TestCase):
         """
         self.assertEqual(run(2, body), ["too large"] * 2)
 
+    def test_a_plan_is_known_by_its_content_and_keeps_its_first_name(self):
+        registry, one, other = mscclc.Registry(), mscclc.compile(PLAN), mscclc.compile("plans/allgather_direct.mscl", R=2)
+        identity = registry.register(one, "first")
+        self.assertEqual(registry.register(one, "second"), identity)
+        with self.assertRaisesRegex(mscclc.LibraryError, "another plan is registered as 'first'"):
+            registry.register(other, "first")
+        with self.assertRaises(mscclc.LibraryError):
+            registry.remove("second")
+        registry.remove("first")
+
+    def test_a_plan_that_is_not_proved_is_not_registered(self):
+        wrong = mscclc.compile(PLAN).to_json().replace('"put"', '"get"')
+        self.assertNotEqual(wrong, mscclc.compile(PLAN).to_json())
+        with self.assertRaises(mscclc.LibraryError):
+            mscclc.Registry().register(wrong, "wrong")
+
     def test_sizes_and_types_of_a_loaded_plan(self):
         plan = mscclc.compile("plans/allgather_direct.mscl", R=2)
         body = f"""if 1:

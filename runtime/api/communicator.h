@@ -253,9 +253,10 @@ class Communicator {
   std::shared_ptr<OneThread> one_thread() const;
 
   /// Collective: prepares a plan for calls. All ranks must give the same plan and options. Waits
-  /// for calls that run, if executables or buffers have been destroyed since they began. Errors:
-  /// no-plan, plan-differs, wrong-size (the plan is for another number of ranks), not-proved
-  /// (after the prover's findings), what verify_structure() finds, out-of-memory …
+  /// for calls that run, if executables or buffers have been destroyed since they began. A rank
+  /// that has none gives nullptr, with its errors in `diagnostics`: all ranks learn of them.
+  /// Errors: no-plan, plan-differs, wrong-size (the plan is for another number of ranks),
+  /// not-proved (after the prover's findings), what verify_structure() finds, out-of-memory …
   [[nodiscard]] std::unique_ptr<Executable> load(std::shared_ptr<const Program> plan,
                                                  const LoadOptions& options,
                                                  Diagnostics& diagnostics);

@@ -37,7 +37,7 @@ TEST_CASE("the parent says when its children are made, and takes no calls before
       CHECK(state == ncclInProgress);
       int value = 0;
       CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, parent, nullptr) == ncclInvalidArgument);
-      CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("child is not made yet"));
+      CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("is not done yet"));
       CHECK(ncclCommFinalize(parent) == ncclInvalidArgument);
       CHECK(ncclCommDestroy(parent) == ncclInvalidArgument);
     }
@@ -139,6 +139,22 @@ TEST_CASE("a parent whose child could not be made has the error, and its abort e
   CHECK(await(child) != ncclSuccess);
   for (ncclComm_t comm : {child, ranks.comms[0]}) CHECK(ncclCommAbort(comm) == ncclSuccess);
   ranks.comms.clear();
+}
+
+TEST_CASE("on several machines a shrink is refused with a remedy, and ends nothing [case-34]") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(2);
+  for (ncclComm_t comm : ranks.comms) find_comm(comm)->facts.one_machine = false;
+  int lost = 1;
+  ncclComm_t made = nullptr;
+  for (const int flags : {0, int{kNcclShrinkAbort}}) {
+    CHECK(ncclCommShrink(ranks.comms[0], &lost, 1, &made, nullptr, flags) == ncclInvalidUsage);
+    CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("ncclCommInitRank()"));
+  }
+  CHECK(sum_of(ranks.comms) == 3);
+  for (ncclComm_t comm : ranks.comms) CHECK(ncclCommRevoke(comm, 0) == ncclSuccess);
+  CHECK(ncclCommSplit(ranks.comms[0], 0, 0, &made, nullptr) == ncclInvalidUsage);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("ncclCommInitRank()"));
 }
 
 }  // namespace

@@ -241,5 +241,70 @@ TEST_CASE("what does not wait for a group's end [case-64]") {
   CHECK(ncclGroupEnd() == ncclSuccess);
 }
 
+ncclResult_t allreduce(int& value, ncclComm_t comm) {
+  return ncclAllReduce(&value, &value, 1, kInt32, kSum, comm, nullptr);
+}
+
+TEST_CASE("who does not wait for a communicator waits for none of its calls") {
+  const bool by_plans = GENERATE(false, true);
+  const ServedBy served(by_plans ? nullptr : kFakeNccl, by_plans);
+  const UnwaitedRanks ranks(2);
+  int values[2] = {1, 2};
+  CHECK(allreduce(values[0], ranks.comms[0]) == ncclInProgress);
+  ncclResult_t state = ncclSuccess;
+  CHECK(ncclCommGetAsyncError(ranks.comms[0], &state) == ncclSuccess);
+  CHECK(state == ncclInProgress);
+  CHECK(allreduce(values[0], ranks.comms[0]) == ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("is not done yet: ncclInProgress"));
+  CHECK(ncclCommDestroy(ranks.comms[0]) == ncclInvalidArgument);
+  CHECK(allreduce(values[1], ranks.comms[1]) == ncclInProgress);
+  CHECK(ranks.await_all() == ncclSuccess);
+  CHECK(values[0] == 3);
+  CHECK(values[1] == 3);
+  CHECK(sum_of(ranks.comms) == 3);
+}
+
+TEST_CASE("abort ends a call that no caller waits for") {
+  const bool by_plans = GENERATE(false, true);
+  const ServedBy served(by_plans ? nullptr : kFakeNccl, by_plans);
+  UnwaitedRanks ranks(2);
+  const CommPointer caller = find_comm(ranks.comms[0]);
+  int value = 1;
+  CHECK(allreduce(value, ranks.comms[0]) == ncclInProgress);
+  for (ncclComm_t comm : ranks.comms) CHECK(ncclCommAbort(comm) == ncclSuccess);
+  ranks.comms.clear();
+  while (caller->unwaited > 0) std::this_thread::yield();
+}
+
+TEST_CASE("what is wrong with a call that no caller waits for is said later") {
+  const ServedBy served(nullptr, true);
+  const UnwaitedRanks ranks(2);
+  std::vector<int> values(3);
+  CHECK(ncclAllReduce(values.data(), values.data() + 1, 2, kInt32, kSum, ranks.comms[0], nullptr) ==
+        ncclInProgress);
+  CHECK(await(ranks.comms[0]) == ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("overlap"));
+  CHECK(sum_of(ranks.comms) == 3);
+}
+
+TEST_CASE("abort ends a wait for what NCCL says is in progress, with an error") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(1);
+  float value = 1, factor = 2;
+  ncclRedOp_t scaled = 0;  // which plans do not have
+  REQUIRE(ncclRedOpCreatePreMulSum(&scaled, &factor, kFloat, kNcclScalarHostImmediate,
+                                   ranks.comms[0]) == ncclSuccess);
+  const Setting later("FAKE_NCCL_IN_PROGRESS", "1"), busy("FAKE_NCCL_BUSY", "1");
+  const long before = calls_of_fake("CommGetAsyncError");
+  ncclResult_t result = ncclSuccess;
+  std::thread caller(
+      [&] { result = ncclAllReduce(&value, &value, 1, kFloat, scaled, ranks.comms[0], nullptr); });
+  while (calls_of_fake("CommGetAsyncError") == before) std::this_thread::yield();
+  CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
+  caller.join();
+  ranks.comms.clear();
+  CHECK(result == ncclInvalidUsage);
+}
+
 }  // namespace
 }  // namespace mscclc::nccl::testing

@@ -200,7 +200,12 @@ inline int sum_of(const std::vector<ncclComm_t>& comms) {
     values[i] = 1 + rank;
     (void)ncclAllReduce(&values[i], &values[i], 1, kInt32, kSum, comms[i], nullptr);
   }
-  if (ncclGroupEnd() != ncclSuccess) return -1;
+  ncclResult_t ended = ncclGroupEnd();
+  for (size_t i = 0; i < comms.size() && ended == ncclInProgress; ++i) {
+    const ncclResult_t state = await(comms[i]);
+    if (state != ncclSuccess || i + 1 == comms.size()) ended = state;
+  }
+  if (ended != ncclSuccess) return -1;
   const bool equal = std::equal(values.begin() + 1, values.end(), values.begin());
   return equal ? values[0] : -1;
 }

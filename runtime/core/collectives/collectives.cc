@@ -183,14 +183,15 @@ PlanChoice Collectives::choose_once(const CollectiveCall& call, bool capturing,
 }
 
 bool Collectives::waits_for_ranks(const CollectiveCall& call, StreamHandle stream) {
-  Diagnostics ignored;  // prepare() reports it
+  Diagnostics problems;  // prepare() reports them
   State& s = *state_;
-  const OneThread::Visit visit(s.one_thread(), ignored);
+  const OneThread::Visit visit(s.one_thread(), problems);
   if (!visit) return true;
   const auto planned = s.planned(call);
   if (!planned) return false;
-  const PlanChoice choice = s.chooser().pick(*planned, stream, ignored);
-  return choice.picked != nullptr && s.waits_for_ranks(*planned, choice);
+  const PlanChoice choice = s.chooser().pick(*planned, stream, problems);
+  return choice.picked != nullptr ? s.waits_for_ranks(*planned, choice)
+                                  : may_be_of_one_rank(problems);
 }
 
 bool Collectives::waits_for_ranks(const CollectiveCall& call, const PlanChoice& choice) {

@@ -6,6 +6,7 @@
 
 #include "runtime/api/device.h"
 #include "runtime/api/nearest_plan.h"
+#include "runtime/support/result_kind.h"
 
 namespace mscclc {
 namespace {
@@ -123,6 +124,11 @@ PlanChoice PlanChooser::pick(const PlannedCall& planned, StreamHandle stream,
     report_no_plan(planned, capturing, diagnostics);
   }
   return choice;
+}
+
+bool may_be_of_one_rank(const Diagnostics& failed) {
+  const ResultKind kind = result_kind(failed);
+  return failed.has_errors() && kind != ResultKind::no_plan && kind != ResultKind::usage;
 }
 
 }  // namespace mscclc

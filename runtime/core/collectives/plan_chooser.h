@@ -53,4 +53,8 @@ class PlanChooser {
   Job job_;
 };
 
+/// True of a choice that has failed as it may on one rank alone, where a file cannot be read, say.
+/// That no plan serves the call, and what a selector answers, is the same on all.
+bool may_be_of_one_rank(const Diagnostics& failed);
+
 }  // namespace mscclc

@@ -81,10 +81,30 @@ bool Collectives::State::prepare_piece(const CollectiveCall& call, const Collect
   CollectiveCall piece = piece_of(planned, range);
   if (call.kind == CollectiveKind::alltoallv) piece.row_pitch = 0;  // rows of our own
   ReadyPiece& made = ready.pieces.emplace_back();
-  if (!place(call, range, piece, made, diagnostics)) return false;
+  if (!place(call, range, piece, made, diagnostics)) {
+    communicator_.abort(diagnostics);  // the others wait for this call
+    return false;
+  }
   made.bound = bind(piece, *ready.executable, diagnostics);
   ready.unlaunched.add();
   return static_cast<bool>(made.bound);
+}
+
+/// The others may have picked a plan, and wait for this rank to load it: they learn why it does
+/// not.
+PlanChoice Collectives::State::pick(const PlannedCall& wanted, StreamHandle stream,
+                                    const ReadyCall::State& ready, Diagnostics& diagnostics) {
+  Diagnostics problems;
+  PlanChoice choice = chooser_.pick(wanted, stream, problems);
+  if (choice.picked == nullptr && may_be_of_one_rank(problems)) {
+    const bool capturing = communicator_.device().is_capturing(stream);
+    (void)communicator_.load(nullptr,
+                             {.call = text_of(wanted, communicator_.rank(), capturing),
+                              .calls_ahead = ready.unlaunched.of_all() + 1},
+                             problems);
+  }
+  for (const Diagnostic& d : problems.all()) diagnostics.add(d);
+  return choice;
 }
 
 bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* chosen,
@@ -99,8 +119,7 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
     copy_here(call, ready);
     return true;
   }
-  const PlanChoice choice =
-      chosen != nullptr ? *chosen : chooser_.pick(*wanted, stream, diagnostics);
+  const PlanChoice choice = chosen != nullptr ? *chosen : pick(*wanted, stream, ready, diagnostics);
   if (choice.picked == nullptr) return false;
   CollectiveCall at_once = *wanted;
   at_once.count = choice.count;

@@ -85,6 +85,8 @@ struct Collectives::State {
   [[nodiscard]] bool prepare(const CollectiveCall& call, const PlanChoice* chosen,
                              StreamHandle stream, ReadyCall::State& ready,
                              Diagnostics& diagnostics);
+  [[nodiscard]] PlanChoice pick(const PlannedCall& wanted, StreamHandle stream,
+                                const ReadyCall::State& ready, Diagnostics& diagnostics);
   [[nodiscard]] bool prepare_piece(const CollectiveCall& call, const CollectiveCall& planned,
                                    const CallRange& range, ReadyCall::State& ready,
                                    Diagnostics& diagnostics);

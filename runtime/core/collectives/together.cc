@@ -5,6 +5,7 @@
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
+#include "runtime/core/collectives/plan_chooser.h"
 #include "runtime/support/process/rank_steps.h"
 
 namespace mscclc {
@@ -90,13 +91,13 @@ bool Together::launch_of(CallsOfRank& of) {
 }
 
 bool Together::some_wait() {
-  Diagnostics ignored;  // prepare() reports it
   bool waits = false;
   for (size_t i = 0; i < calls_.size(); ++i) {
     const auto& [rank, call, stream] = calls_[i];
+    Diagnostics problems;  // prepare() reports them
     const bool capturing = rank->communicator().device().is_capturing(stream);
-    choices_[i] = rank->choose_once(call, capturing, nullptr, ignored);
-    waits = rank->waits_for_ranks(call, choices_[i]) || waits;
+    choices_[i] = rank->choose_once(call, capturing, nullptr, problems);
+    waits = rank->waits_for_ranks(call, choices_[i]) || may_be_of_one_rank(problems) || waits;
   }
   return waits;
 }

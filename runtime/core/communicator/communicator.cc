@@ -212,8 +212,10 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
   group.running.release();
   LoadBeside beside(group, group.records.loads + 1, options.calls_ahead, options.call);
   if (!beside.begin(diagnostics)) return nullptr;
-  bool able = plan != nullptr ? verify_structure(*plan, diagnostics)
-                              : refuse(diagnostics, "no-plan", "there is no plan; it is nullptr");
+  bool able = plan != nullptr && verify_structure(*plan, diagnostics);
+  if (plan == nullptr && !diagnostics.has_errors()) {
+    refuse(diagnostics, "no-plan", "there is no plan; it is nullptr");
+  }
   if (able && plan->ranks.size() != group.size()) {
     diagnostics.error("wrong-size", {},
                       fmt::format("the plan is for {} ranks; the communicator has {}",

@@ -366,6 +366,22 @@ static void waits(rank_t *r) {
   CHECK(mscclc_waits(r->comm, &call, r->stream, &waits) == MSCCLC_INVALID_ARGUMENT);
 }
 
+/* What stands before a mark has ended once it is reached; numbers grow. */
+static void marks(rank_t *r) {
+  uint64_t first = 0, second = 0, third = 0, reached = 7;
+  OK(mscclc_stream_mark(r->comm, r->stream, &first, &reached));
+  CHECK(first == 1 && reached == 0);
+  OK(mscclc_stream_mark(r->comm, r->stream, &second, &reached));
+  CHECK(second == 2 && reached <= first);
+  OK(mscclc_stream_synchronize(r->comm, r->stream));
+  OK(mscclc_stream_mark(r->comm, r->stream, &third, &reached));
+  CHECK(third == 3 && reached == second);
+  REFUSED(mscclc_stream_mark(r->comm, r->stream, NULL, &reached),
+          "mscclc_stream_mark: 'mark' or 'reached' is NULL");
+  REFUSED(mscclc_stream_mark(r->comm, NULL, &first, &reached),
+          "mscclc_stream_mark: the host device has no stream NULL");
+}
+
 static void no_streams(rank_t *r, mscclc_stream_t stream) {
   REFUSED(mscclc_stream_destroy(r->comm, stream),
           "mscclc_stream_destroy: 'stream' is not a stream of the host device");
@@ -469,6 +485,7 @@ static void work(mscclc_comm_t *comm) {
   r.out = malloc(sizeof(int32_t) * kRanks * kCount);
   CHECK(r.in != NULL && r.out != NULL);
   for (uint64_t i = 0; i < kRanks * kCount; ++i) r.in[i] = value(r.rank, i);
+  marks(&r);
   waits(&r);
   all_collectives(&r);
   uneven_rows(&r);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -32,8 +34,15 @@ struct Handled {
 
 }  // namespace mscclc::capi
 
+/// The marks of a stream, which work reaches in their order.
+struct StreamMarks {
+  uint64_t last = 0, reached = 0;
+  std::deque<std::unique_ptr<mscclc::StreamMark>> open;  ///< of those from reached + 1 on
+};
+
 struct mscclc_comm : mscclc::capi::Handled {
   std::shared_ptr<mscclc::Device> device;
+  std::map<mscclc_stream_t, StreamMarks> marks;
   std::shared_ptr<mscclc::PlanRegistry> registry;
   /// These live until the last object that overlaps has gone, too.
   std::shared_ptr<mscclc::Communicator> communicator;

@@ -177,3 +177,33 @@ mscclc_result_t mscclc_stream_synchronize(mscclc_comm_t* comm, mscclc_stream_t s
     return result(comm->communicator->synchronize(stream, diagnostics), diagnostics);
   });
 }
+
+mscclc_result_t mscclc_stream_mark(mscclc_comm_t* comm, mscclc_stream_t stream, uint64_t* mark,
+                                   uint64_t* reached) {
+  return guarded([&] {
+    if (mark == nullptr || reached == nullptr) {
+      return refuse("mscclc_stream_mark", "'mark' or 'reached' is NULL");
+    }
+    *mark = *reached = 0;
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_stream_mark", kNoComm);
+    if (const char* why = why_no_stream(comm->config.device, stream)) {
+      return refuse("mscclc_stream_mark", why);
+    }
+    Diagnostics diagnostics;
+    const OneThread::Visit visit(*comm->communicator->one_thread(), diagnostics);
+    if (!visit) return fail(diagnostics);
+    StreamMarks& marks = comm->marks[stream];
+    std::unique_ptr<StreamMark> next;  // one that is not in use any more
+    for (; !marks.open.empty() && marks.open.front()->reached(); ++marks.reached) {
+      next = std::move(marks.open.front());
+      marks.open.pop_front();
+    }
+    *reached = marks.reached;
+    if (comm->device->is_capturing(stream)) return mscclc_result_t{MSCCLC_SUCCESS};
+    if (!comm->device->mark(stream, next, diagnostics)) return fail(diagnostics);
+    marks.open.push_back(std::move(next));
+    *mark = ++marks.last;
+    return mscclc_result_t{MSCCLC_SUCCESS};
+  });
+}

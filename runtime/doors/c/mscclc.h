@@ -257,9 +257,8 @@ MSCCLC_API mscclc_result_t mscclc_read(mscclc_comm_t *comm, void *to, const void
  * does so alike on all ranks. */
 MSCCLC_API mscclc_result_t mscclc_register(mscclc_comm_t *comm, void *address, size_t bytes,
                                            uint64_t *registration);
-/* Where this process reads and writes what `rank` has registered, and how many bytes there are:
- * until the registration ends here. *address is NULL where no such access leads to that rank, or
- * there are no bytes. Local. */
+/* Where this process reads and writes what `rank` has registered, and how many bytes, until that
+ * ends here. *address is NULL where no access leads to that rank, or there are no bytes. Local. */
 MSCCLC_API mscclc_result_t mscclc_registered_address(mscclc_comm_t *comm, uint64_t registration,
                                                      uint32_t rank, void **address, size_t *bytes);
 /* On all ranks; does not wait. */
@@ -270,6 +269,10 @@ MSCCLC_API mscclc_result_t mscclc_stream_create(mscclc_comm_t *comm, mscclc_stre
 MSCCLC_API mscclc_result_t mscclc_stream_destroy(mscclc_comm_t *comm, mscclc_stream_t stream);
 /* Waits for all work on a stream, and reports what has gone wrong in its calls. */
 MSCCLC_API mscclc_result_t mscclc_stream_synchronize(mscclc_comm_t *comm, mscclc_stream_t stream);
+/* Marks the end of what is on a stream by now. Numbers of a stream's marks grow; 0: none, as it is
+ * captured. `reached`: the last one before which all work is known to have ended. Does not wait. */
+MSCCLC_API mscclc_result_t mscclc_stream_mark(mscclc_comm_t *comm, mscclc_stream_t stream,
+                                              uint64_t *mark, uint64_t *reached);
 
 /* ---- Collectives ----
  *

@@ -243,6 +243,38 @@ static void *fail_with_nccl(void *argument) {
   return NULL;
 }
 
+static long aborts_awaited;
+static pthread_barrier_t both_have_run;
+
+/* A rank of such an object that runs nothing once rank 1 has failed: a thread that waits for a
+ * stream on which NCCL waits for rank 1 would not come to the next run. */
+static void *await_abort_of_nccl(void *argument) {
+  const uint32_t rank = (uint32_t)(uintptr_t)argument;
+  const uint64_t n = kColumns;
+  mscclc_comm_t *comm = NULL;
+  mscclc_stream_t stream = NULL;
+  mscclc_memory_t *memory = NULL;
+  mscclc_overlap_t *sum = NULL;
+  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, &n);
+  mscclc_overlap_call_t call;
+  pointers_t pointers;
+  open_rank(rank, &comm, &stream, &memory);
+  config.backend = "nccl";
+  OK(mscclc_overlap_create(comm, &config, &sum));
+  call = sum_of(mscclc_memory_address(memory), &pointers);
+  OK(mscclc_overlap_run(sum, &call, stream));
+  OK(mscclc_stream_synchronize(comm, stream));
+  pthread_barrier_wait(&both_have_run);
+  if (rank == 1) OK(mscclc_comm_abort(comm, "a test"));
+  while (calls_of_fake("CommAbort") < aborts_awaited) sched_yield();
+  CHECK(mscclc_overlap_run(sum, &call, stream) != MSCCLC_SUCCESS);
+  OK(mscclc_overlap_destroy(sum));
+  OK(mscclc_stream_destroy(comm, stream));
+  OK(mscclc_memory_release(memory));
+  OK(mscclc_comm_destroy(comm));
+  return NULL;
+}
+
 static void run_alone(void) {
   const uint64_t n = kColumns;
   float matrices[256] __attribute__((aligned(16)));
@@ -319,6 +351,10 @@ static void check_failures_with_nccl(void) {
   on_all_ranks(fail_with_nccl); /* the communicator at rank 1 */
   unsetenv("FAKE_NCCL_UNMADE");
   CHECK(calls_of_fake("CommAbort") == aborted + 3);
+  aborts_awaited = aborted + 5;
+  CHECK(pthread_barrier_init(&both_have_run, NULL, kRanks) == 0);
+  on_all_ranks(await_abort_of_nccl);
+  CHECK(calls_of_fake("CommAbort") == aborted + 5);
   CHECK(calls_of_fake("CommDestroy") == ended);
 }
 

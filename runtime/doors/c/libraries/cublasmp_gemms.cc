@@ -125,7 +125,8 @@ class CublasMpGemms final : public OtherGemms {
 CublasMpGemms::~CublasMpGemms() {
   // Memory and grids go on all ranks at once: where one may have gone, they stay.
   Diagnostics why;
-  if (ranks_->communicator().has_failed(why)) return;
+  const auto entered = ranks_->enter(why);
+  if (!entered || ranks_->communicator().has_failed(why)) return;
   const InsideReal inside;
   if (room_ != nullptr) (void)library_.Free(below_, room_);
   for (const Weight& weight : weights_) {
@@ -215,6 +216,8 @@ bool CublasMpGemms::make_room(Diagnostics& diagnostics) {
 }
 
 bool CublasMpGemms::make(Diagnostics& diagnostics) {
+  const auto entered = ranks_->enter(diagnostics);
+  if (!entered) return false;
   const InsideReal inside;
   if (!succeeded(library_.Create(&handle_, nullptr), "begin", diagnostics) ||
       !make_grids(diagnostics)) {
@@ -241,6 +244,8 @@ bool CublasMpGemms::name_operands(const Weight& weight, const OverlapCall& call,
 
 bool CublasMpGemms::run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics) {
   if (!ranks_->begin_on(stream, diagnostics)) return false;
+  const auto entered = ranks_->enter(diagnostics);
+  if (!entered) return false;
   const InsideReal inside;
   if (!succeeded(library_.SetStream(handle_, stream), "use the stream", diagnostics)) return false;
   for (size_t w = 0; w < weights_.size(); ++w) {

@@ -14,6 +14,8 @@ class NcclCollectives final : public OtherCollectives {
 
   bool call(const CollectiveCall& call, StreamHandle stream, Diagnostics& diagnostics) override {
     if (!ranks_->begin_on(stream, diagnostics)) return false;
+    const auto entered = ranks_->enter(diagnostics);
+    if (!entered) return false;
     const nccl::InsideReal inside;
     return ranks_->succeeded(put(call, static_cast<cudaStream_t>(stream)), "make a collective",
                              diagnostics);

@@ -9,6 +9,7 @@
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
+#include "runtime/support/process/quiet_thread.h"
 
 namespace mscclc::capi {
 namespace {
@@ -60,16 +61,40 @@ std::unique_ptr<NcclRanks> NcclRanks::make(Communicator& communicator, Diagnosti
   const ncclResult_t made = real.CommInitRank(&comm, static_cast<int>(communicator.size()), id,
                                               static_cast<int>(communicator.rank()));
   if (!succeeded_in(real, made, "make a communicator", diagnostics)) return nullptr;
-  return std::unique_ptr<NcclRanks>(new NcclRanks(real, comm, communicator));
+  std::unique_ptr<NcclRanks> ranks(new NcclRanks(real, comm, communicator));
+  ranks->watch_ = Watchdog::watch([own = ranks.get()] { own->look(); }, diagnostics);
+  if (ranks->watch_ != nullptr) return ranks;
+  ranks->abort();
+  return nullptr;
 }
 
 NcclRanks::~NcclRanks() {
+  watch_.reset();
+  if (aborting_.joinable()) aborting_.join();
   if (aborted_) return;
   const InsideReal inside;
   (void)real_.CommDestroy(comm_);
 }
 
+// Without a thread for it, the next run aborts, as it does in any case.
+void NcclRanks::look() {
+  Diagnostics why;
+  if (failed_ || !communicator_.has_failed(why)) return;
+  failed_ = true;
+  aborting_ = quiet_thread("mscclc-nccl", [this] { abort(); });
+}
+
+std::unique_lock<std::mutex> NcclRanks::enter(Diagnostics& diagnostics) {
+  std::unique_lock lock(mutex_);
+  if (!aborted_) return lock;
+  if (!communicator_.has_failed(diagnostics)) {
+    diagnostics.error("aborted", {}, "NCCL's communicator is aborted");
+  }
+  return {};
+}
+
 void NcclRanks::abort() {
+  const std::lock_guard lock(mutex_);
   if (std::exchange(aborted_, true)) return;
   const InsideReal inside;
   (void)real_.CommAbort(comm_);

@@ -2,14 +2,19 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string_view>
+#include <thread>
 
 #include "runtime/api/communicator.h"
 #include "runtime/doors/nccl/backends/real.h"
+#include "runtime/support/observe/watchdog.h"
 
 namespace mscclc::capi {
 
-/// NCCL's communicator, which goes with it. Thread safety: the communicator's.
+/// NCCL's communicator, which goes with it. Once a rank has failed, it is aborted soon, as a stream
+/// may wait for NCCL's kernel, and a thread for that stream. Thread safety: the communicator's,
+/// except for what says more.
 class NcclRanks {
  public:
   /// Collective. nullptr: reported. REQUIRES: nccl::real_nccl() is there.
@@ -19,8 +24,10 @@ class NcclRanks {
   NcclRanks(const NcclRanks&) = delete;
   NcclRanks& operator=(const NcclRanks&) = delete;
 
-  /// Ends its calls, which may wait for a rank that has failed: no call follows.
+  /// Ends its calls, which may wait for a rank that has failed: no call follows. From any thread.
   void abort();
+  /// Until what it gives goes, it is not aborted. Owns nothing: it was, which is reported.
+  [[nodiscard]] std::unique_lock<std::mutex> enter(Diagnostics& diagnostics);
   const nccl::RealNccl& real() const { return real_; }
   ncclComm_t comm() const { return comm_; }
   Communicator& communicator() const { return communicator_; }
@@ -33,11 +40,16 @@ class NcclRanks {
  private:
   NcclRanks(const nccl::RealNccl& real, ncclComm_t comm, Communicator& communicator)
       : real_(real), comm_(comm), communicator_(communicator) {}
+  void look();
 
   const nccl::RealNccl& real_;
   const ncclComm_t comm_;
-  bool aborted_ = false;  ///< and gone
   Communicator& communicator_;
+  std::mutex mutex_;
+  bool aborted_ = false;  ///< and gone; under `mutex_`
+  bool failed_ = false;   ///< the watchdog has seen it
+  std::thread aborting_;  ///< since then: it may take long, and the watchdog looks after others
+  std::unique_ptr<Watchdog::Watch> watch_;
 };
 
 }  // namespace mscclc::capi

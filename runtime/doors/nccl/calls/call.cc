@@ -344,16 +344,19 @@ ncclResult_t join_streams(std::vector<CallsOfComm>& all) {
   return ncclSuccess;
 }
 
+/// True of calls on stream 0 of the host.
+bool ends_with_group(const CallsOfComm& one) {
+  return one.comm->on_host &&
+         std::any_of(one.calls.begin(), one.calls.end(), [](const Prepared& prepared) {
+           return prepared.plan != nullptr && prepared.call->stream == nullptr;
+         });
+}
+
 /// On the host callers cannot wait for stream 0: its calls have ended when the group has.
 ncclResult_t finish_null_streams(std::vector<CallsOfComm>& all) {
   for (CallsOfComm& one : all) {
     Comm& comm = *one.comm;
-    const bool waits =
-        comm.on_host &&
-        std::any_of(one.calls.begin(), one.calls.end(), [](const Prepared& prepared) {
-          return prepared.plan != nullptr && prepared.call->stream == nullptr;
-        });
-    if (!waits) continue;
+    if (!ends_with_group(one)) continue;
     const std::lock_guard lock(comm.mutex);
     Diagnostics diagnostics;
     if (!comm.communicator->synchronize(comm.null_stream, diagnostics) ||
@@ -419,21 +422,76 @@ std::vector<CallsOfComm> by_comm(std::vector<NcclCall>& calls) {
   return all;
 }
 
-}  // namespace
+/// The calls of one group, in their order, and by communicator.
+struct CallsOfGroup {
+  std::vector<NcclCall> calls;
+  std::vector<CallsOfComm> all;  ///< which refer to `calls`
+};
 
-ncclResult_t make_calls(std::vector<NcclCall>& calls) {
-  std::vector<CallsOfComm> all = by_comm(calls);
-  ncclResult_t result = check_stages(all);
-  if (result == ncclSuccess) result = check_captures(all);
-  if (result == ncclSuccess) {
-    find_servers(all);
-    result = prepare_all(all);
-  }
+/// Once it is known what serves them.
+ncclResult_t make_now(std::vector<CallsOfComm>& all) {
+  ncclResult_t result = prepare_all(all);
   if (result == ncclSuccess) result = join_streams(all);
   if (result == ncclSuccess) result = finish_windows(all, launch_all(all));
   if (result == ncclSuccess) result = join_streams(all);
   if (result == ncclSuccess) result = finish_null_streams(all);
   return result;
+}
+
+/// True if no caller waits for these communicators, and making the calls may: for other ranks, or
+/// for the real NCCL.
+bool goes_on_alone(std::vector<CallsOfComm>& all) {
+  if (std::any_of(all.begin(), all.end(), [](const auto& one) { return one.comm->blocking; })) {
+    return false;
+  }
+  return std::any_of(all.begin(), all.end(), [](CallsOfComm& one) {
+    const Comm& comm = *one.comm;
+    const bool launches_wait = comm.plans != nullptr && comm.plans->launches_wait();
+    return launches_wait || may_wait(one) || ends_with_group(one) ||
+           std::any_of(one.calls.begin(), one.calls.end(),
+                       [](const Prepared& prepared) { return prepared.plan == nullptr; });
+  });
+}
+
+/// Makes the calls on a thread of their own. The result comes with ncclCommGetAsyncError().
+ncclResult_t make_unwaited(const std::shared_ptr<CallsOfGroup>& group) {
+  std::vector<CommPointer> comms;
+  for (const CallsOfComm& one : group->all) comms.push_back(one.comm);
+  for (const CommPointer& comm : comms) begin_unwaited(*comm);
+  // The group goes first: once its communicators are done, callers come with the next one.
+  const auto end = [group, comms](ncclResult_t result) {
+    group->all.clear();
+    group->calls.clear();
+    for (const CommPointer& comm : comms) end_unwaited(*comm, result);
+  };
+  const auto make = [group, end, first = comms.front()] {
+    Diagnostics diagnostics;
+    const bool bound = first->device->bind_thread(diagnostics);
+    end(bound ? make_now(group->all) : fail(ncclUnhandledCudaError, "a call", diagnostics));
+  };
+  std::thread thread = quiet_thread("mscclc-nccl", make, [end] {
+    end(fail(ncclSystemError, "there is not enough memory for a call"));
+  });
+  Diagnostics diagnostics;
+  if (has_started(thread, "a call", diagnostics)) {
+    thread.detach();
+    return ncclInProgress;
+  }
+  const ncclResult_t result = fail(ncclSystemError, "cannot make calls", diagnostics);
+  end(result);
+  return result;
+}
+
+}  // namespace
+
+ncclResult_t make_calls(std::vector<NcclCall> calls) {
+  const auto group = std::make_shared<CallsOfGroup>(CallsOfGroup{std::move(calls), {}});
+  group->all = by_comm(group->calls);
+  ncclResult_t result = check_stages(group->all);
+  if (result == ncclSuccess) result = check_captures(group->all);
+  if (result != ncclSuccess) return result;
+  find_servers(group->all);
+  return goes_on_alone(group->all) ? make_unwaited(group) : make_now(group->all);
 }
 
 }  // namespace mscclc::nccl

@@ -54,7 +54,8 @@ inline int root_of(const NcclCall& call) { return static_cast<int>(call.root); }
 const char* name(const NcclCall& call);
 
 /// Makes the calls of a group: first all are prepared, then all launched, each communicator's in
-/// the order given. A call that cannot be prepared leaves nothing launched.
-ncclResult_t make_calls(std::vector<NcclCall>& calls);
+/// the order given. A call that cannot be prepared leaves nothing launched. ncclInProgress: their
+/// communicators are not blocking, and making them would wait.
+ncclResult_t make_calls(std::vector<NcclCall> calls);
 
 }  // namespace mscclc::nccl

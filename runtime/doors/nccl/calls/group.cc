@@ -53,7 +53,7 @@ ncclResult_t ThreadGroup::finish() {
   }
   const ncclResult_t result = run_jobs(std::move(jobs));
   if (calls.empty() || (result != ncclSuccess && result != ncclInProgress)) return result;
-  const ncclResult_t made = make_calls(calls);
+  const ncclResult_t made = make_calls(std::move(calls));
   return made == ncclSuccess ? result : made;
 }
 

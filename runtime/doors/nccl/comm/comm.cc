@@ -123,7 +123,7 @@ ncclResult_t check_stage(const Comm& comm, const char* function) {
   }
   switch (comm.stage) {
     case Stage::ready:
-      return check_children(comm, function);
+      return check_unwaited(comm, function);
     case Stage::making:
       return refuse(ncclInvalidArgument, "the communicator is not ready: ncclInProgress");
     case Stage::failed:
@@ -140,38 +140,51 @@ ncclResult_t check_stage(const Comm& comm, const char* function) {
   return refuse(ncclInternalError, "the communicator is at no stage");
 }
 
-void begin_child_of(Comm& parent) {
-  const std::lock_guard lock(parent.tables);
-  ++parent.unfinished_children;
-  parent.async_error = ncclInProgress;
+void begin_unwaited(Comm& comm) {
+  const std::lock_guard lock(comm.tables);
+  ++comm.unwaited;
+  comm.async_error = ncclInProgress;
 }
 
-void end_child_of(Comm& parent, ncclResult_t result) {
-  const std::lock_guard lock(parent.tables);
-  if (result != ncclSuccess) parent.child_error = result;
-  if (--parent.unfinished_children > 0) return;
-  result = std::exchange(parent.child_error, ncclSuccess);
+void end_unwaited(Comm& comm, ncclResult_t result) {
+  const std::lock_guard lock(comm.tables);
+  if (result != ncclSuccess) comm.unwaited_error = result;
+  if (--comm.unwaited > 0) return;
+  result = std::exchange(comm.unwaited_error, ncclSuccess);
   // What is finalized meanwhile says itself when that has ended.
-  if (parent.stage == Stage::ready || parent.stage == Stage::revoked) parent.async_error = result;
+  if (comm.stage == Stage::ready || comm.stage == Stage::revoked) comm.async_error = result;
 }
 
-ncclResult_t check_children(const Comm& comm, const char* function) {
-  if (comm.unfinished_children == 0) return ncclSuccess;
-  return fail(
-      ncclInvalidArgument,
-      fmt::format("{}: the communicator's child is not made yet: ncclInProgress", function));
+ncclResult_t check_unwaited(const Comm& comm, const char* function) {
+  if (comm.unwaited == 0) return ncclSuccess;
+  return fail(ncclInvalidArgument,
+              fmt::format("{}: what was asked of the communicator before is not done yet: "
+                          "ncclInProgress",
+                          function));
 }
 
-ncclResult_t settle(const Comm& comm, ncclComm_t real, ncclResult_t result) {
+ncclResult_t settle(Comm& comm, ncclComm_t real, ncclResult_t result) {
   const auto aborted = [&] {
     return comm.stage == Stage::aborted || (comm.stage == Stage::revoked && comm.real == nullptr);
   };
-  while (result == ncclInProgress && !aborted()) {
+  while (result == ncclInProgress) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const std::lock_guard lock(comm.asking);
+    if (aborted()) return fail(ncclInvalidUsage, "the communicator was aborted");
     if (real_nccl()->CommGetAsyncError(real, &result) != ncclSuccess) return ncclInternalError;
   }
   return result;
 }
+
+namespace {
+
+/// REQUIRES: the communicator says already that it is aborted, and has `real` no more.
+ncclResult_t abort_real(Comm& comm, ncclComm_t real) {
+  { const std::lock_guard last_one_that_asks(comm.asking); }
+  return real_nccl()->CommAbort(real);
+}
+
+}  // namespace
 
 ncclResult_t end_calls(Comm& comm, const char* why) {
   comm.communicator->abort(why);
@@ -182,7 +195,7 @@ ncclResult_t end_calls(Comm& comm, const char* why) {
   if (real_nccl()->CommRevoke != nullptr)
     return settle(comm, real, real_nccl()->CommRevoke(real, 0));
   real = comm.real.exchange(nullptr);
-  return real == nullptr ? ncclSuccess : real_nccl()->CommAbort(real);
+  return real == nullptr ? ncclSuccess : abort_real(comm, real);
 }
 
 namespace {
@@ -268,7 +281,7 @@ ncclResult_t close_comm(Comm& comm, bool abort) {
     if (comm.communicator != nullptr) comm.communicator->abort("ncclCommAbort()");
     if (comm.messages != nullptr) comm.messages->abort("ncclCommAbort()");
     const InsideReal inside;
-    if (real != nullptr) (void)real_nccl()->CommAbort(real);
+    if (real != nullptr) (void)abort_real(comm, real);
     return ncclSuccess;
   }
   const std::lock_guard lock(comm.mutex);

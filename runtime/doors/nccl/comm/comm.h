@@ -81,6 +81,8 @@ struct Comm {
   std::atomic<Stage> stage{Stage::making};
   std::atomic<ncclResult_t> async_error{ncclSuccess};
   std::atomic<ncclComm_t> real{nullptr};  ///< the real NCCL's; nullptr: not made yet
+  /// Held while the real NCCL is asked for errors, and taken once before what is aborted goes.
+  std::mutex asking;
 
   /// Of what follows, and of all that this rank does in order with the others.
   std::mutex mutex;
@@ -101,9 +103,10 @@ struct Comm {
   std::mutex tables;  ///< of what follows
   std::map<ncclRedOp_t, std::shared_ptr<const Reduction>> reductions;
   std::map<void*, std::unique_ptr<Registration>> registrations;
-  /// Children that are being made while callers do not wait; changed with `tables` held.
-  std::atomic<uint32_t> unfinished_children{0};
-  ncclResult_t child_error = ncclSuccess;  ///< the last one's of them
+  /// What was asked of it, and callers do not wait for: children that are made, a group of calls.
+  /// Changed with `tables` held.
+  std::atomic<uint32_t> unwaited{0};
+  ncclResult_t unwaited_error = ncclSuccess;  ///< the last one's of them
   std::optional<ncclUniqueId> growth_id;  ///< of ncclCommGetUniqueId(), for the next ncclCommGrow()
 
   ~Comm();
@@ -129,15 +132,16 @@ CommPointer usable_comm(ncclComm_t handle, const char* function, ncclResult_t& r
 /// ncclSuccess: it is ready; else what to answer to a call of `function`.
 [[nodiscard]] ncclResult_t check_stage(const Comm& comm, const char* function);
 
-/// A child begins to be made, and its callers do not wait: until all such have ended, the parent is
+/// Something begins that was asked of it, and callers do not wait: until all such have ended, it is
 /// ncclInProgress and refuses calls; then it has their error.
-void begin_child_of(Comm& parent);
-void end_child_of(Comm& parent, ncclResult_t result);
-/// Refuses a call while there are such children.
-[[nodiscard]] ncclResult_t check_children(const Comm& comm, const char* function);
+void begin_unwaited(Comm& comm);
+void end_unwaited(Comm& comm, ncclResult_t result);
+/// Refuses a call until they have.
+[[nodiscard]] ncclResult_t check_unwaited(const Comm& comm, const char* function);
 
-/// Waits until the real NCCL has done what it says is in progress, or its communicator is aborted.
-ncclResult_t settle(const Comm& comm, ncclComm_t real, ncclResult_t result);
+/// Waits until the real NCCL has done what it says is in progress, or its communicator is aborted,
+/// which is an error.
+ncclResult_t settle(Comm& comm, ncclComm_t real, ncclResult_t result);
 
 /// Ends the calls and messages of it that still run, by plans and by the real NCCL, whose
 /// communicator goes if it cannot be revoked. Needs no lock.

@@ -43,6 +43,7 @@ void look(Comm& comm) {
     comm.async_error = fail("a communicator", diagnostics);
     return;
   }
+  const std::lock_guard asking(comm.asking);
   const ncclComm_t real = comm.real;
   if (real == nullptr) return;
   ncclResult_t error = ncclSuccess;
@@ -133,8 +134,8 @@ ncclResult_t CommDestroy(ncclComm_t handle) {
         fail(ncclInvalidArgument,
              "ncclCommDestroy: the communicator is still finalized: wait for it, or abort it"));
   }
-  const ncclResult_t children = check_children(*found, "ncclCommDestroy");
-  if (children != ncclSuccess) return ThreadGroup::of_thread().fail_with(children);
+  const ncclResult_t done = check_unwaited(*found, "ncclCommDestroy");
+  if (done != ncclSuccess) return ThreadGroup::of_thread().fail_with(done);
   const CommPointer comm = remove_comm(handle);
   if (comm == nullptr) return no_such("ncclCommDestroy");  // another thread was faster
   const auto run = [comm] {

@@ -143,10 +143,10 @@ ncclResult_t begin_child(Descent descent, const Config& config, ncclComm_t* made
   const auto begun = std::make_shared<bool>(false);
   const auto begin = [parent, blocking, begun] {
     *begun = !blocking;
-    if (!blocking) begin_child_of(*parent);
+    if (!blocking) begin_unwaited(*parent);
   };
   const auto end = [parent, begun](ncclResult_t result) {
-    if (std::exchange(*begun, false)) end_child_of(*parent, result);
+    if (std::exchange(*begun, false)) end_unwaited(*parent, result);
   };
   const auto run = [parent, meet = std::move(descent.meet), child, handle, blocking, end] {
     const auto meet_now = [&](Diagnostics& diagnostics) {
@@ -214,8 +214,19 @@ CommPointer parent_of(ncclComm_t handle, const char* function, ncclResult_t& res
   if (comm == nullptr || comm->stage != Stage::revoked) {
     return usable_comm(handle, function, result);
   }
-  result = check_children(*comm, function);
+  result = check_unwaited(*comm, function);
   return result == ncclSuccess ? comm : nullptr;
+}
+
+/// Ranks that go on without others find each other by names that one machine knows.
+ncclResult_t check_machine(const Comm& parent, const char* function) {
+  if (parent.facts.one_machine) return ncclSuccess;
+  return ThreadGroup::of_thread().fail_with(fail(
+      ncclInvalidUsage,
+      fmt::format("{}: the ranks are on several machines, and cannot meet again without those "
+                  "that are left out: make a new communicator with ncclCommInitRank(), from an "
+                  "id that your program gives to the others",
+                  function)));
 }
 
 }  // namespace
@@ -300,6 +311,10 @@ ncclResult_t CommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
   }
   const auto settings = child_config(*parent, config);
   if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
+  if (parent->stage == Stage::revoked) {
+    result = check_machine(*parent, "ncclCommSplit of what is revoked");
+    if (result != ncclSuccess) return result;
+  }
   const auto meet = [color, key](Comm& old, Comm& child, Diagnostics& diagnostics) {
     std::unique_ptr<Bootstrap> again;
     Bootstrap* all = &old.communicator->bootstrap();
@@ -339,6 +354,8 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
   if (outside || std::binary_search(excluded, excluded + count, static_cast<int>(parent->rank))) {
     return invalid("ncclCommShrink: the list has this rank, or one that does not exist");
   }
+  result = check_machine(*parent, "ncclCommShrink");
+  if (result != ncclSuccess) return result;
   const auto settings = child_config(*parent, config);
   if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
   Stage expected = Stage::ready;
