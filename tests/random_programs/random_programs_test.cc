@@ -7,6 +7,7 @@
 #include "compiler/compile.h"
 #include "passes/prove/model/symmetry.h"
 #include "passes/prove/prove.h"
+#include "tests/explore/explore.h"
 #include "tests/random_programs/known_holes.h"
 #include "tests/random_programs/sets.h"
 #include "tests/random_programs/trial.h"
@@ -88,6 +89,48 @@ Program compiled(const std::string& text) {
 
 /// Is it to be refused by the prover as it is, or still an open hole?
 bool closed(uint32_t since) { return since <= kProverVersion; }
+
+// Without a round nothing keeps the threads of the two waits apart, and one may take what the other
+// is to take.
+TEST_CASE("a message of no bytes, which is no call, is not explored") {
+  const Program program = compiled(R"(ir 1
+program t
+collective custom(ranks: 2, input: 1, output: 1, inplace: false)
+rank 0 {
+  channel ch = memory(1) to ch
+  tb 0 {
+    signal ch
+    wait ch
+    pipeline unit: 64, loop: 0 {
+      sync
+      copy output[0] <- input[0]
+      sync
+    }
+    signal ch
+    wait ch
+  }
+}
+rank 1 {
+  channel ch = memory(0) to ch
+  tb 0 {
+    wait ch
+    signal ch
+    pipeline unit: 64, loop: 1 {
+      sync
+      copy output[0] <- input[0]
+      sync
+    }
+    wait ch
+    signal ch
+  }
+}
+)");
+  CHECK(explore(program, {.bytes = 0}).verdict == Verdict::deadlock);
+  const Tried tried = try_program(program, 1, {.runs = 1, .explorations = 40});
+  INFO(tried.why);
+  CHECK(tried.explored);
+  CHECK(tried.outcome == Outcome::proved);
+}
 
 TEST_CASE("what was once proved and wrong is refused") {
   for (const KnownHole& hole : known_holes()) {

@@ -38,6 +38,9 @@ ExploreOptions draw_exploration(const Program& program, Dice& dice, uint64_t mos
     for (size_t r = 0; r < program.ranks.size(); ++r) options.placed.push_back(one_in(dice, 2));
   }
   options.bytes = draw_bytes(program, dice);
+  if (Chunking::parts_of_message(contract) != 0) {
+    options.bytes = std::max<uint64_t>(*options.bytes, 1);  // lemma R5: no bytes, no call
+  }
   if (program.loops.empty()) options.bytes = std::min<uint64_t>(*options.bytes, 130);
   options.dealing = one_in(dice, 2) ? 0 : dice.next();
   options.same_bits = true;
