@@ -51,7 +51,7 @@ class RowThreads {
       while (!have_come(shared_floats(), turn_ & 1, turn_ >> 1 & 1)) {
         after_vain_poll();
         if (--left != 0) continue;
-        if (gave_up(waits_) || load_relaxed(waits_.rank->abort) != 0) exit_block_thread();
+        if (gave_up(waits_) || load_relaxed(waits_.rank->abort) != 0) give_up(waits_, {});
         left = kPolls;
       }
     }
