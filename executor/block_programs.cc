@@ -31,6 +31,7 @@ constexpr uint32_t kLine = 128;  ///< bytes that a GPU's memory moves at once
 constexpr uint32_t kEven = 16;   ///< bytes that a thread moves at once ...
 constexpr uint32_t kWord = 4;    ///< ... or, at other addresses, a few times
 constexpr uint32_t kMaxOperands = 0xffff;
+constexpr std::string_view kManyOperands = "an op would have more than 65535 operands";
 
 template <class T>
 uint8_t* put(uint8_t* to, const T* from, size_t count) {
@@ -88,6 +89,10 @@ WaitSlots::WaitSlots(const RankProgram& rank) : slots_(rank.targets.size()) {
     slots_[target].slot = end.slot;
     per_block_ = std::max(per_block_, next);
   });
+}
+
+void BlockPrograms::require(bool holds, std::string_view else_refusal) {
+  if (!holds && refusal_.empty()) refusal_ = else_refusal;
 }
 
 void BlockPrograms::note_uses(const DeviceOp& op) {
@@ -161,7 +166,8 @@ void BlockPrograms::add_operand(const Move& move, const Stretch& run, uint32_t k
   for (uint32_t m = 0; m < operand.members; ++m) {
     const device::BaseAddress& base = places_.bases[operand.base + m];
     const uint64_t lines = base.copies > 1 ? base.copy_stride / device::kCopyLine : 0;
-    good_ &= lines * base.copies >> 32 == 0 && base.copies <= 0xffff;
+    require(lines * base.copies >> 32 == 0, "the copies of a buffer would have 512 GiB together");
+    require(base.copies <= 0xffff, "a buffer would have more than 65535 copies");
     const bool packets = (operand.flags & device::kPackets) != 0;
     uint8_t* begin = moved(base.address, offset);
     if (!packets) note_begin(reinterpret_cast<uint64_t>(begin));
@@ -253,7 +259,7 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
   step.first = static_cast<uint32_t>(operands_.size() - blocks_.back().operands);
   step.dsts = static_cast<uint16_t>(moves.dsts);
   step.srcs = static_cast<uint16_t>(moves.srcs);
-  good_ &= moves.dsts <= kMaxOperands && moves.srcs <= kMaxOperands;
+  require(moves.dsts <= kMaxOperands && moves.srcs <= kMaxOperands, kManyOperands);
   step.length = run.length;
   step.run_begin = run.begin;
   step.move_end = move.end;
@@ -284,7 +290,8 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
 /// Which row function a step has, and how many values. An `apply` has them for operands.
 void BlockPrograms::settle_rows(const DeviceOp& op, Step& step) {
   const RankProgram::MoveRows& rows = rank_->move_rows[op.first];
-  good_ &= rows.function <= 0xffff && rows.values.size() <= kMaxOperands;
+  require(rows.values.size() <= kMaxOperands, kManyOperands);
+  require(rows.function <= 0xffff, "the plan would have more than 65536 row functions");
   step.part = static_cast<uint16_t>(rows.function);
   step.parts = static_cast<uint16_t>(rows.values.size());
   if (step.kind != StepKind::apply) return;
@@ -558,7 +565,7 @@ bool BlockPrograms::pack(const RankProgram& rank, const Places& places, const Wa
   slots_ = &slots;
   places_ = places;
   uses_ = 0;
-  good_ = true;
+  refusal_ = {};
   steps_.clear();
   operands_.clear();
   extras_.clear();
@@ -569,7 +576,8 @@ bool BlockPrograms::pack(const RankProgram& rank, const Places& places, const Wa
   blocks_.push_back({steps_.size(), operands_.size(), targets_.size(), false});
   uint64_t longest = std::max<uint64_t>(least_stride, sizeof(StepHeader));
   for (uint32_t b = 0; b < blocks; ++b) longest = std::max(longest, bytes_of(b));
-  if (!good_ || longest >= kMaxBytes) return false;
+  require(longest < kMaxBytes, "the program of a thread block would have 2 GiB");
+  if (!refusal_.empty()) return false;
   stride_ = static_cast<uint32_t>((longest + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line));
   lines_.assign(uint64_t{blocks} * stride_ / sizeof(Line), Line{});
   for (uint32_t b = 0; b < blocks; ++b) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "executor/interpreter/steps.h"
@@ -64,10 +65,11 @@ class BlockPrograms {
     std::span<const Flags> flags = {};         ///< of programs with flags, by array
   };
 
-  /// Packs a fitted rank. Programs of less than `least_stride` bytes are made so long. False: a
-  /// program has 2 GiB or more, or an op more than 65535 operands.
+  /// Packs a fitted rank. Programs of less than `least_stride` bytes are made so long. False: it is
+  /// too large for that; refusal() says in what.
   bool pack(const RankProgram& rank, const Places& places, const WaitSlots& slots,
             uint32_t least_stride = 0);
+  std::string_view refusal() const { return refusal_; }
 
   /// Bytes that pack() makes of a rank at most, whatever the message size.
   static uint64_t most_bytes(const RankProgram& rank);
@@ -119,6 +121,7 @@ class BlockPrograms {
   Alike alike_from(const device::DeviceOp& op, uint32_t i) const;
   uint32_t members(const device::Move& move, uint32_t first, uint32_t count) const;
   void note_uses(const device::DeviceOp& op);
+  void require(bool holds, std::string_view else_refusal);
   uint64_t bytes_of(size_t block) const;
   void write(size_t block, uint8_t* to) const;
 
@@ -131,7 +134,7 @@ class BlockPrograms {
   std::vector<device::StepExtra> extras_;  ///< parallel to operands
   std::vector<device::StepTarget> targets_;
   std::vector<Block> blocks_;
-  bool good_ = true;
+  std::string_view refusal_;  ///< "": there is none
 
   struct Line {
     uint64_t words[2];

@@ -203,6 +203,29 @@ TEST_CASE("steps do what ops do, for every size") {
   }
 }
 
+TEST_CASE("what keeps a program from being packed is said") {
+  TestProgram t = one_shot(2, 1, PacketFormat::LL16);
+  FittedRank p(t, 0, 1000);
+  BlockPrograms programs;
+  std::vector<device::BaseAddress> bases = p.bases;
+  const auto refusal_of_copies = [&](uint64_t stride, uint32_t copies) {
+    p.bases = bases;
+    for (device::BaseAddress& base : p.bases) {
+      if (base.copies > 1) base.copy_stride = stride, base.copies = copies;
+    }
+    CHECK(!p.pack(programs));
+    return std::string(programs.refusal());
+  };
+  CHECK(refusal_of_copies(uint64_t{1} << 38, 2) ==
+        "the copies of a buffer would have 512 GiB together");
+  CHECK(refusal_of_copies(1024, 65536) == "a buffer would have more than 65535 copies");
+  p.bases = bases;
+  CHECK(!p.pack(programs, uint32_t{1} << 31));
+  CHECK(programs.refusal() == "the program of a thread block would have 2 GiB");
+  CHECK(p.pack(programs));
+  CHECK(programs.refusal() == "");
+}
+
 TEST_CASE("a block's program names offsets of 64 bits, of plain data and of packets") {
   constexpr uint32_t kChunks = 8192, kLast = kChunks - 1;
   constexpr uint64_t kChunk = 3 << 20;  // 24 GiB of data, 96 GiB of packets

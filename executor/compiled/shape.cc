@@ -186,7 +186,8 @@ bool pack_sample(const Program& program, uint32_t rank, BlockPrograms& programs,
   std::vector<device::BaseAddress> bases;
   for (size_t i = 0; i < lowered.bases.size(); ++i) {
     const device::Base& base = lowered.bases[i];
-    bases.push_back({sample_address(i), base.copy_stride, base.copies});
+    // How far copies lie apart is no part of the shape, and rows of a sample are long.
+    bases.push_back({sample_address(i), device::kCopyLine, base.copies});
   }
   std::vector<BlockPrograms::Places::External> externals;
   for (const rows::ExternalLayout& layout :
@@ -201,7 +202,7 @@ bool pack_sample(const Program& program, uint32_t rank, BlockPrograms& programs,
   }
   const BlockPrograms::Places places{.bases = bases, .ends = ends, .externals = externals};
   if (programs.pack(lowered, places, WaitSlots(lowered))) return true;
-  diagnostics.error("too-large", {}, "the program of a thread block would have 2 GiB");
+  diagnostics.error("too-large", {}, std::string(programs.refusal()));
   return false;
 }
 

@@ -86,7 +86,8 @@ __device__ inline const uint8_t* begin_block(const Arguments& arguments, BlockSt
 }
 
 /// Waits for the kernel ahead, and fetches the other counts, which it may have changed: the signals
-/// that were taken. The number of the call becomes kGaveUp if that kernel gave up.
+/// that were taken. The number of the call becomes kGaveUp if that kernel gave up, or one before
+/// it.
 __device__ inline void fetch_counts(const LaunchPlan& plan, BlockState& state) {
   await_kernel_ahead(plan.frees_next);
   state.stamp_clock(plan, device::kStampAhead);
@@ -95,7 +96,8 @@ __device__ inline void fetch_counts(const LaunchPlan& plan, BlockState& state) {
     if (threadIdx.x != 0) {
       state.counts[threadIdx.x] = count;
     } else if (has_given_up(count)) {
-      state.counts[0] = kGaveUp;
+      const uint64_t call = state.counts[0] & kNumber;
+      state.counts[0] = gave_up_before(count, call) ? kGaveUp : call;
     }
   }
   __syncthreads();

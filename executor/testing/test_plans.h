@@ -227,4 +227,27 @@ inline TestProgram with_syncs(TestProgram t) {
   return t;
 }
 
+/// Two ranks add up what both have. One block sends and waits for nothing, another adds up what
+/// came: as packets, or as plain data with a signal.
+inline TestProgram sums_apart(PacketFormat format) {
+  const bool packets = format != PacketFormat::none;
+  TestProgram t(2, 1);
+  connect_all(t, ChannelKind::memory);
+  for (uint32_t r = 0; r < 2; ++r) {
+    const uint32_t inbox = t.buffer(r, "inbox", 1, format, 2);
+    add_op(t, r, 0, packets ? OpKind::put_packets : OpKind::put, {far(0, inbox, 0)},
+           {local(kInput, 0)});
+    if (!packets) {
+      add_op(t, r, 0, OpKind::sync, {});
+      add_op(t, r, 0, OpKind::signal, {end_of(0)});
+      add_op(t, r, 1, OpKind::wait, {end_of(0)});
+      add_op(t, r, 1, OpKind::sync, {});
+    }
+    add_op(t, r, 1, packets ? OpKind::reduce_packets : OpKind::reduce, {local(kOutput, 0)},
+           {local(kInput, 0), local(inbox, 0)})
+        .complete = true;
+  }
+  return t;
+}
+
 }  // namespace mscclc::testing

@@ -55,6 +55,20 @@ TEST_CASE("blocks that share rows have more threads than others with packets, of
   CHECK(threads(8, "65536") == 1024);
 }
 
+// How far the copies of a buffer lie apart in a sample of so many rows does not matter.
+TEST_CASE("rows of many columns and ranks have kernels") {
+  const std::pair<const char*, const char*> kWorlds[] = {{"64", "8192"}, {"8", "65536"}};
+  for (const auto& [ranks, columns] : kWorlds) {
+    Diagnostics diagnostics;
+    const auto program =
+        library_row_plan("allreduce_norm_quantize_1shot",
+                         {{"R", ranks}, {"N", columns}, {"B", "128"}, {"T", "1024"}});
+    const auto shape = CompiledShape::of(program, 0, diagnostics);
+    INFO(render_text(diagnostics, Sources{}, 10));
+    CHECK(shape.has_value());
+  }
+}
+
 TEST_CASE("plans of other functions or columns have other kernels") {
   std::string said;
   const auto shape = norm_shape("64", "", said);

@@ -40,7 +40,7 @@ struct BlockState : BlockClock {
     rank = plan.context;
     calls = own;
     divisor = plan.reduce == ReduceOp::avg ? plan.contributions : 1;
-    waits = wait_state(plan, own);
+    waits = wait_state(plan, counts[0]);
   }
 };
 

@@ -23,7 +23,10 @@ __device__ __forceinline__ void count_call_late(uint64_t* calls, volatile uint32
                                                 bool frees_next) {
   if (threadIdx.x != blockDim.x - 1) return;
   const bool counts = thread_of_block() == threads_of_block() - 1;
-  if (counts && has_given_up(fetch_add_relaxed_gpu(calls))) exit_thread();
+  if (counts) {
+    const uint64_t call = fetch_add_relaxed_gpu(calls);
+    if (gave_up_before(call, call)) exit_thread();
+  }
   counted = 1;
   if (frees_next) let_next_begin();
 }
@@ -32,9 +35,10 @@ __device__ __forceinline__ void count_call_late(uint64_t* calls, volatile uint32
 __device__ __forceinline__ uint32_t left_by_call_ahead(const uint64_t* calls) {
   return load_relaxed(reinterpret_cast<const uint32_t*>(calls) + 1);
 }
-/// Did the call ahead give up that left such an upper half?
-__device__ __forceinline__ bool ahead_gave_up(uint32_t left) {
-  return has_given_up(uint64_t{left} << 32);
+/// Did the call ahead of number `call` give up, or one before it, which left such an upper half?
+__device__ __forceinline__ bool ahead_gave_up(uint32_t left, uint64_t call) {
+  static_assert(kNumberBits >= 32);
+  return gave_up_before(uint64_t{left} << 32, call);
 }
 
 }  // namespace mscclc::cuda

@@ -77,9 +77,7 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
   __device__ __forceinline__ void lead(uint32_t line) {
     static_assert(kind == StepKind::copy || kind == StepKind::move_packets);
     if constexpr (kind == StepKind::copy) {
-      const uint64_t call = late_call();
-      check_call(call);
-      CompiledBlock(state_, this->plan_, call, shared_, own_)
+      CompiledBlock(state_, this->plan_, late_call(), shared_, own_)
           .template copy_rows<Operands>(begin_step(line));
     } else {
       move_units<Operands, true>(begin_step(line));
@@ -153,13 +151,17 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
 
   /// Counts the call, once all threads of the block have its number. `ahead`: ran the steps before.
   __device__ __forceinline__ void count_call(const CompiledBlock& ahead) {
-    check_call(this->call_);
     meet_in_block();
     count_call_late(state_.calls, state_.counted, ahead.step_frees_ || this->plan_.frees_next);
   }
 
-  /// The number of the call, which each thread has asked for.
-  __device__ __forceinline__ uint64_t late_call() const { return await_copied(state_.counts[0]); }
+  /// The number of the call, which each thread has asked for. Ends the thread if an earlier call
+  /// gave up. Comes before the first store.
+  __device__ __forceinline__ uint64_t late_call() const {
+    uint64_t call = await_copied(state_.counts[0]);
+    if (is_after_giving_up(call)) exit_thread();
+    return call;
+  }
 
  private:
   static constexpr uint32_t kData = Format<F>::kData;
@@ -216,10 +218,6 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
       this->frees_next_ = false;
     }
     if (gave_up(state_.waits)) exit_block_thread();
-  }
-  /// Ends the thread if an earlier call gave up. Comes before the first store.
-  __device__ __forceinline__ static void check_call(uint64_t call) {
-    if (has_given_up(call)) exit_thread();
   }
   __device__ __forceinline__ CompiledExtent begin_step(uint32_t line) {
     const uint4 words = own_[line];
@@ -548,7 +546,6 @@ class CompiledBlock : public BlockBase<Arithmetic, traits.posts> {
         Rows::make_sendable(from.packets, n, this->element(), rows);
         const uint64_t call = kLeads ? late_call() : this->call_;
         const Stamp stamp = kLeads ? device::stamp_of(call, this->element()) : stamp_;
-        if constexpr (kLeads) check_call(call);
 #pragma unroll
         for (uint32_t j = 0; j < kAtOnce; ++j) {
           if (j >= n) continue;

@@ -46,12 +46,13 @@ class RowThreads {
     if (cluster_blocks() == 1) return __syncthreads();
     if constexpr (kHasClusters) {
       if (threadIdx.x == 0) expect(shared_floats(), turn_ & 1, kThreads / 32 * sizeof(float));
-      constexpr uint32_t kPolls = (kPollsPerLook + 15) / 16;  // it may sleep in each
+      // A poll in vain takes up to 3.9 microseconds (H200).
+      constexpr uint32_t kPolls = (kPollsPerLook + 15) / 16;
       uint32_t left = kPolls;
       while (!have_come(shared_floats(), turn_ & 1, turn_ >> 1 & 1)) {
         after_vain_poll();
         if (--left != 0) continue;
-        if (gave_up(waits_) || load_relaxed(waits_.rank->abort) != 0) exit_block_thread();
+        if (gave_up(waits_) || load_relaxed(waits_.rank->abort) != 0) give_up(waits_, {});
         left = kPolls;
       }
     }

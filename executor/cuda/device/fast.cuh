@@ -162,7 +162,7 @@ class FastBlock : public BlockBase<Arithmetic, kHasPorts> {
   }
   /// Ends the thread if the call ahead gave up.
   __device__ void check_call_ahead() const {
-    if (ahead_gave_up(ahead_)) exit_thread();
+    if (ahead_gave_up(ahead_, this->call_)) exit_thread();
   }
 
   /// For steps that are not packets: nothing of theirs may overlap the call ahead.

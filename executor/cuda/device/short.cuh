@@ -57,20 +57,25 @@ __device__ inline uint64_t ask_call(ShortState& state, uint64_t* calls) {
 }
 /// The threads of the block meet. What is not needed to do so, a thread does that need not wait for
 /// the number of the call.
-__device__ inline void meet(ShortState& state, const LaunchPlan& plan, uint64_t* calls) {
+__device__ inline void meet(ShortState& state, const LaunchPlan& plan) {
   if (threadIdx.x == blockDim.x - 1) {
     if (plan.begun != nullptr) add_relaxed(plan.begun);
-    state.waits = wait_state(plan, calls);
+    state.waits = wait_state(plan, state.call);
     state.counted = 0;
   }
   __syncthreads();
 }
 /// Gives the number that the first thread has to all threads of the block, which meet.
-__device__ inline uint64_t share_call(ShortState& state, const LaunchPlan& plan, uint64_t* calls,
-                                      uint64_t number) {
+__device__ inline uint64_t share_call(ShortState& state, const LaunchPlan& plan, uint64_t number) {
   if (threadIdx.x == 0) state.call = number;
-  meet(state, plan, calls);
+  meet(state, plan);
   return state.call;
+}
+/// Ends a thread of a block that has not met and does not, as an earlier call gave up. Launches
+/// that wait for all blocks to begin wait for this one, too.
+[[noreturn]] static __device__ __noinline__ void exit_unmet(const LaunchPlan& plan) {
+  if (threadIdx.x == blockDim.x - 1 && plan.begun != nullptr) add_relaxed(plan.begun);
+  exit_thread();
 }
 
 /// Gives a signal, or waits for one.
@@ -88,14 +93,15 @@ static __device__ __noinline__ void run_targets(ShortState& state, const LaunchP
   uint64_t* const calls = plan.calls + blockIdx.x;
   uint64_t call;
   if constexpr (kEarly) {
-    call = share_call(state, plan, calls, number);
+    call = share_call(state, plan, number);
   } else {
     call = await_copied(state.call);
-    meet(state, plan, calls);
+    meet(state, plan);
   }
   await_kernel_ahead(kEarly && plan.frees_next);
   if constexpr (!kEarly) count_call_late(calls, state.counted, plan.frees_next);
-  if (has_given_up(call) || ahead_gave_up(left_by_call_ahead(calls))) exit_thread();
+  const uint32_t left = left_by_call_ahead(calls);
+  if (is_after_giving_up(call) || ahead_gave_up(left, call)) exit_thread();
   for (uint32_t i = threadIdx.x; i < program.targets; i += blockDim.x) {
     run_target(state.waits, program.target[i], call);
   }
@@ -176,7 +182,7 @@ class ShortBlock {
     // Ahead of the first data, and of its wait for the kernel ahead, where there is time; else
     // beside it: where it goes to, and the number of the call.
     if constexpr (kEarly) find_bases(first.operands + kMax, to);
-    if constexpr (kEarly) call_ = share_call(state_, plan_, calls, number);
+    if constexpr (kEarly) call_ = share_call(state_, plan_, number);
     await_kernel_ahead(kEarly && plan_.frees_next);
     if constexpr (kEarly) ahead_ = left_by_call_ahead(calls);
     Data data;
@@ -185,7 +191,10 @@ class ShortBlock {
       find_bases(first.operands + kMax, to);
       call_ = await_copied(state_.call);
     }
-    if (has_given_up(call_)) exit_thread();
+    if (is_after_giving_up(call_)) {
+      if constexpr (!kEarly) exit_unmet(plan_);
+      exit_thread();
+    }
     stamp_ = device::stamp_of(call_, arithmetic_.element());
     if (puts) {
       check_call_ahead();
@@ -199,7 +208,7 @@ class ShortBlock {
     }
     if constexpr (!kEarly) {
       state_.asked[threadIdx.x / 32] = asked;
-      meet(state_, plan_, calls);
+      meet(state_, plan_);
       count_call_late(calls, state_.counted,
                       plan_.frees_next || (program_.puts != 0 && head.frees_next != 0));
     }
@@ -216,7 +225,7 @@ class ShortBlock {
   /// Ends the thread if the call ahead gave up, which the number of a call that began after its end
   /// has said. Comes before the first store.
   __device__ void check_call_ahead() const {
-    if (kEarly && ahead_gave_up(ahead_)) exit_thread();
+    if (kEarly && ahead_gave_up(ahead_, call_)) exit_thread();
   }
 
   /// The packets of a step have come, so all ranks that this launch depends on have begun: the next

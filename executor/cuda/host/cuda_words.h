@@ -44,5 +44,6 @@ inline bool __all_sync(uint32_t mask, bool vote) { return __ballot_sync(mask, vo
 
 // Counts that the threads of a device share; fibers do not take turns in the middle.
 unsigned long long atomicAdd(unsigned long long* count, unsigned long long more);
-uint32_t atomicExch(uint32_t* word, uint32_t value);
+unsigned long long atomicOr(unsigned long long* word, unsigned long long bits);
+uint32_t atomicOr(uint32_t* word, uint32_t bits);
 void __threadfence_system();

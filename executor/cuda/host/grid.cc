@@ -433,11 +433,21 @@ unsigned long long atomicAdd(unsigned long long* count, unsigned long long more)
   *count = before + more;
   return before;
 }
-uint32_t atomicExch(uint32_t* word, uint32_t value) {
+namespace {
+
+template <class Word>
+Word or_at_once(Word* word, Word bits) {
   Gpu::get().step();
   Gpu::get().note_change();
-  const uint32_t before = *word;
-  *word = value;
+  const Word before = *word;
+  *word = before | bits;
   return before;
 }
+
+}  // namespace
+
+unsigned long long atomicOr(unsigned long long* word, unsigned long long bits) {
+  return or_at_once(word, bits);
+}
+uint32_t atomicOr(uint32_t* word, uint32_t bits) { return or_at_once(word, bits); }
 void __threadfence_system() { Gpu::get().publish(); }

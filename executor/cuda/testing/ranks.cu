@@ -72,6 +72,8 @@ class CudaRanks::State {
   RanksExternals& externals() { return externals_; }
   RanksFlags& flags() { return flags_; }
   void set_patience(uint64_t nanoseconds) { patience_ = nanoseconds; }
+  void silence(uint32_t rank) { options_.silent = rank; }
+  uint32_t begun() const { return *begun_.data<uint32_t>(); }
   void abort();
 
   [[nodiscard]] bool build(Diagnostics& d, RowSteps rows);
@@ -117,7 +119,7 @@ class CudaRanks::State {
   std::vector<uint32_t> first_block_;  ///< by rank, among those of all ranks
   uint32_t blocks_ = 0;                ///< of all ranks
   DeviceMemory ends_, context_, stamps_;
-  VisibleMemory faults_, abort_;
+  VisibleMemory faults_, abort_, begun_;
   LaunchPlan launch_{};  ///< of all ranks
   RanksApart apart_;     ///< launches of ranks, where each has its own
   uint64_t patience_ = kPatience;
@@ -142,10 +144,10 @@ bool CudaRanks::State::prepare(const Call& call, const Options& options, Diagnos
   options_ = options;
   ports_.stop();
   if (options.early) mark_early();
-  return abort_.allocate(sizeof(uint32_t), d) && fit_to_size(device_, program_, call, d) &&
-         buffers_.allocate(device_, call, options, d) && externals_.allocate(program_, call, d) &&
-         flags_.allocate(program_, d) && signals_.allocate(device_, d) && upload_context(d) &&
-         plan_launch(d);
+  return abort_.allocate(sizeof(uint32_t), d) && begun_.allocate(sizeof(uint32_t), d) &&
+         fit_to_size(device_, program_, call, d) && buffers_.allocate(device_, call, options, d) &&
+         externals_.allocate(program_, call, d) && flags_.allocate(program_, d) &&
+         signals_.allocate(device_, d) && upload_context(d) && plan_launch(d);
 }
 
 /// Marks after which ops the next call may begin.
@@ -214,6 +216,7 @@ bool CudaRanks::State::plan_call(uint32_t in_call, Diagnostics& d) {
   static_cast<Call&>(launch_) = call_;
   launch_.patience = patience_;
   launch_.early = options_.early;
+  if (options_.counts_begun) launch_.begun = begun_.data<uint32_t>();
   launch_.frees_next = (options_.frees_next >> in_call & 1) != 0;
   if (!pack_programs(in_call, d)) return false;
   if (options_.stamp_words != 0) {
@@ -378,6 +381,10 @@ bool CudaRanks::read_stamps(std::vector<uint64_t>& words, Diagnostics& diagnosti
 void CudaRanks::set_patience(uint64_t nanoseconds) { state_->set_patience(nanoseconds); }
 
 void CudaRanks::abort() { state_->abort(); }
+
+void CudaRanks::silence(uint32_t rank) { state_->silence(rank); }
+
+uint32_t CudaRanks::begun() const { return state_->begun(); }
 
 device::Fault CudaRanks::fault(uint32_t rank, uint32_t block) const {
   return state_->fault(rank, block);

@@ -83,6 +83,8 @@ class CudaRanks {
     uint32_t stamp_words = 0;
     /// The test raises the flags of inputs itself; else all have been raised before a run.
     bool own_flags = false;
+    /// Blocks are counted when they begin (LaunchPlan::begun).
+    bool counts_begun = false;
   };
   /// Allocates and uploads what a call needs; packet slots are empty, counts zero.
   [[nodiscard]] bool prepare(const Call& call, const Options& options, Diagnostics& diagnostics);
@@ -114,6 +116,10 @@ class CudaRanks {
   void set_patience(uint64_t nanoseconds);
   /// Makes all waits of the present call give up, and of those that follow. From any thread.
   void abort();
+  /// Options::silent of the runs that follow.
+  void silence(uint32_t rank);
+  /// How many blocks have begun since prepare(). REQUIRES: Options::counts_begun.
+  uint32_t begun() const;
   /// Why a block gave up in the last call.
   device::Fault fault(uint32_t rank, uint32_t block) const;
 

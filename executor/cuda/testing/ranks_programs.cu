@@ -28,7 +28,7 @@ bool RanksPrograms::pack_ranks(uint32_t in_call, const DeviceProgram& device,
                                        ranks[r].semaphores, ranks[r].barriers,
                                        ranks[r].externals,  ranks[r].flags};
     if (!own.pack(device.ranks[r], places, slots, launch.program_bytes)) {
-      d.error("too-large", {}, "the program of a block would have 2 GiB or more");
+      d.error("too-large", {}, std::string(own.refusal()));
       return false;
     }
     launch.program_bytes = std::max(launch.program_bytes, own.stride());

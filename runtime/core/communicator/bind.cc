@@ -271,7 +271,7 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
   places.externals = x_.scratch.externals;
   places.flags = x_.scratch.flags;
   if (!made.programs.pack(x_.program, places, *x_.on_device.wait_slots))
-    return too_large(diagnostics_);
+    return too_large(made.programs, diagnostics_);
   made.launch.context = x_.on_device.contexts;
   made.launch.calls = x_.on_device.calls_ended;
   made.launch.call_counts = x_.on_device.wait_slots->per_block();

@@ -49,8 +49,8 @@ struct StagingCopy {
   uint64_t bytes;
 };
 
-/// Reports that the program of a thread block is too long; false.
-[[nodiscard]] bool too_large(Diagnostics& diagnostics);
+/// Reports why programs could not be packed; false.
+[[nodiscard]] bool too_large(const BlockPrograms& programs, Diagnostics& diagnostics);
 
 /// What of a call decides which kernel runs it.
 struct KernelKey {

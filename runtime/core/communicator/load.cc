@@ -127,7 +127,7 @@ bool PlanLoader::check_fit() const {
   std::vector<device::ChannelEnd> ends(x_.channels().size());
   for (uint32_t c = 0; c < ends.size(); ++c) ends[c].port = x_.goes_by_proxy(c) ? 1 : 0;
   if (!programs.pack(x_.program, {bases, ends}, *x_.on_device.wait_slots))
-    return too_large(diagnostics_);
+    return too_large(programs, diagnostics_);
   like.programs = programs.data();
   like.program_bytes = static_cast<uint32_t>(BlockPrograms::most_bytes(x_.program) / like.blocks);
   like.uses = programs.uses();
@@ -395,8 +395,8 @@ bool PlanLoader::run() {
 
 }  // namespace
 
-bool too_large(Diagnostics& diagnostics) {
-  return refuse(diagnostics, "too-large", "the program of a thread block would have 2 GiB");
+bool too_large(const BlockPrograms& programs, Diagnostics& diagnostics) {
+  return refuse(diagnostics, "too-large", std::string(programs.refusal()));
 }
 
 bool load(Executable::State& executable, Diagnostics& diagnostics) {

@@ -5,8 +5,10 @@
 #include <map>
 
 #include "executor/compiled/emit.h"
+#include "executor/compiled/fused_rows.h"
 #include "ir/support/sanitized.h"
 #include "tests/compiled/on_host/trial.h"
+#include "tests/engines/giving_up.h"
 
 namespace mscclc {
 namespace {
@@ -78,6 +80,31 @@ TEST_CASE("kernels of plans give the simulator's bits whatever runs first") {
 TEST_CASE("ranks with kernels and ranks with the interpreter serve one call with the same bits") {
   run_all({.seeds = amount<std::vector<uint64_t>>({1}, {1}, {1, 2}), .rounds = 4, .mixed = true},
           2);
+}
+
+TEST_CASE("kernels do nothing once a block of their rank has given up") {
+  const std::vector<KernelPlan> plans = kernel_plans();
+  uint32_t done = 0;
+  for (size_t p = 0; p < plans.size(); ++p) {
+    if (!plans[p].name.starts_with(kSumsApart)) continue;
+    const Program& program = *plans[p].program;
+    CompiledKernelSet kernels(plans[p], p);
+    cuda::CudaRanks ranks(program);
+    Diagnostics diagnostics;
+    REQUIRE(ranks.build(diagnostics, compiled_row_steps(program)));
+    for (uint64_t seed = 0; seed < 12; ++seed) {
+      const cuda::CudaRanks::Options options{.threads = seed % 4 < 2 ? 64u : 32u,
+                                             .early = seed % 2 == 0,
+                                             .frees_next = seed % 3 == 0 ? ~0u : 0u,
+                                             .compiled_kernel = kernels.choose(false)};
+      CAPTURE(plans[p].name, seed);
+      CHECK(sum_after_giving_up(ranks, options, seed) == 11.0f);
+      CHECK(begun_after_giving_up(ranks, options, seed) == 3 * blocks_of(program));
+    }
+    CHECK(kernels.taken() == 12 * 2 * 3 * 2);
+    ++done;
+  }
+  CHECK(done == 3);
 }
 
 TEST_CASE("kernels of plans that begin early") {

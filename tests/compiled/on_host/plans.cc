@@ -100,6 +100,9 @@ void add_whole_plans(std::vector<KernelPlan>& plans) {
       add(plans, "two-shot by ports" + in, with_syncs(two_shot_by_ports(4, format.format)), kOne);
     }
   }
+  for (const PacketFormat format : kFormatsOfSumsApart) {
+    add(plans, kSumsApart + std::string(name(format)), sums_apart(format), kOne);
+  }
   add(plans, "two-shot", with_syncs(two_shot(4)), kAll);
   add(plans, "relay", relay(), kOne);
   add(plans, "many steps", many_steps(), kOne);

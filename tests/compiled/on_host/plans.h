@@ -24,6 +24,10 @@ struct KernelPlan {
 
 /// REQUIRES: runs in the repository root.
 std::vector<KernelPlan> kernel_plans();
+/// How the names of testing::sums_apart() in some formats begin there.
+inline constexpr const char* kSumsApart = "sums apart in ";
+inline constexpr PacketFormat kFormatsOfSumsApart[] = {PacketFormat::none, PacketFormat::LL128,
+                                                       PacketFormat::sentinel};
 
 /// The programs of plans/rows: each with every number of ranks from 2 to 8, every type and the
 /// columns of models and others, any two of these together; and in other packets. The same.
