@@ -65,7 +65,7 @@ Executable* LoadedPlans::load(const PickedPlan& picked, const Need& need, const 
   const uint64_t room = at_once == kUnlimited ? std::max(kLeastRoom, std::bit_ceil(need.bytes))
                                               : std::max(at_once, need.bytes);
   // The provider has seen to the plan's proof, whatever MSCCLC_PROOF says: load() finds it known.
-  const LoadOptions options{.max_bytes = std::min(picked.max_bytes, room),
+  const LoadOptions options{.max_bytes = std::max(need.bytes, std::min(picked.max_bytes, room)),
                             .dtype = need.dtype,
                             .zero_copy = need.zero_copy && plan_of(picked).stages,
                             .in_turn = true,
