@@ -47,8 +47,8 @@ struct CollectivesOptions {
   /// Allreduces of up to so many bytes find their plans loaded: create() does it.
   uint64_t ready_bytes = 0;
   /// A message of more bytes, if its plan would need memory for all of it, is made in pieces of at
-  /// most so many, one after the other, each with the plan that is best for a piece. A power of
-  /// two; the same on all ranks.
+  /// most so many, one after the other, each with the plan that is best for a piece, or with the
+  /// call's own, if that was registered by itself. A power of two; the same on all ranks.
   uint64_t piece_bytes = uint64_t{32} << 20;
   /// Of calls that do not say it; nullopt: as MSCCLC_ORDER says. The same on all ranks.
   std::optional<SumOrder> order = {};

@@ -257,6 +257,30 @@ TEST_CASE("a plan that a selector names serves messages beyond its own sizes") {
   CHECK(run_ranks(plans, three_calls) == "");
 }
 
+/// Another plan of allreduce, for all sizes.
+std::shared_ptr<OneForEach> other_allreduce() {
+  auto plans = std::make_shared<OneForEach>();
+  plans->add("allreduce_push", {{"R", kPieceRanks}, {"B", 2}, {"T", 32}});
+  return plans;
+}
+
+TEST_CASE("a plan that is registered for large messages does their pieces, too") {
+  const auto plans = registry_of("allreduce_2shot_packets", "sizes: 2KiB..1GiB", other_allreduce());
+  const auto calls = [](Collectives& c, PieceBuffers& b) -> std::string {
+    Diagnostics diagnostics;
+    const auto chosen = [&](uint64_t count) {
+      const CollectiveCall call{.kind = Kind::allreduce, .count = count, .dtype = Dtype::i32};
+      const auto picked = c.choose(call, false, nullptr, diagnostics);
+      return picked == nullptr ? testing::text(diagnostics) : picked->name;
+    };
+    if (chosen(256) != "allreduce_push") return chosen(256) + " for a small one";
+    if (chosen(1000) != "mine") return chosen(1000) + " for a large one";
+    std::string said = check_call(c, b, {Kind::allreduce, 1000});
+    return said.empty() ? check_call(c, b, {Kind::allreduce, 3001}) : said;
+  };
+  CHECK(run_ranks(plans, calls) == "");
+}
+
 TEST_CASE("rows that lie apart are refused where a plan cannot have them") {
   const auto plan = compile_one("allgather_direct", {{"R", kPieceRanks}, {"B", 2}, {"T", 32}});
   CHECK(takes_pieces(*plan, {}));

@@ -292,6 +292,7 @@ std::shared_ptr<CheckedPlan> PlanRegistry::State::read(std::string_view json,
   if (made == nullptr) return nullptr;
   const Select& select = made->picked.plan->select;
   made->picked.max_bytes = select.sizes.max;
+  made->picked.serves_pieces = true;
   made->picked.why = select.priority == 0
                          ? "the first registered plan that serves it"
                          : fmt::format("the first registered plan that serves it, of priority {}",
