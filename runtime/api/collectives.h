@@ -43,6 +43,9 @@ namespace mscclc {
 
 class StreamChain;
 
+/// Whose buffers are given: of a question about a call, those that are nullptr lie apart.
+enum class BuffersOf : uint8_t { call, question };
+
 struct CollectivesOptions {
   /// Allreduces of up to so many bytes find their plans loaded: create() does it.
   uint64_t ready_bytes = 0;
@@ -119,8 +122,9 @@ class Collectives {
   /// False: the call is made without a plan, by copies or not at all.
   bool needs_plan(const CollectiveCall& call) const;
 
-  /// Checks the arguments of a call. Local. Errors (bad-call).
-  [[nodiscard]] bool check(const CollectiveCall& call, Diagnostics& diagnostics) const;
+  /// Checks the arguments of a call, or of a question about one. Local. Errors (bad-call, overlap).
+  [[nodiscard]] bool check(const CollectiveCall& call, Diagnostics& diagnostics,
+                           BuffersOf buffers = BuffersOf::call) const;
   /// prepare(), then launch().
   [[nodiscard]] bool call(const CollectiveCall& call, StreamHandle stream,
                           Diagnostics& diagnostics);

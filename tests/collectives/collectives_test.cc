@@ -613,8 +613,7 @@ TEST_CASE("commands pick what jobs pick, for calls of any size") {
       for (uint64_t bytes = 1024; bytes <= uint64_t{1} << 31; bytes *= 2) {
         const uint64_t rows = has_rows(kind) ? size : 1;
         const CollectiveCall call{.kind = kind, .count = bytes / rows / sizeof(float)};
-        LibraryCall asked{.kind = kind, .ranks = size, .bytes = bytes};
-        asked.in_place = asked.either_place = info(kind).can_alias;  // it has no buffers
+        const LibraryCall asked = as_jobs_ask({.kind = kind, .ranks = size, .bytes = bytes});
         const JobChoice choice = pick_for_job(*library, {.call = asked}, nullptr, diagnostics);
         INFO(name(kind) << " over " << size << " ranks, " << bytes << " bytes");
         CHECK(choice.picked == ranks.collectives[0]->choose(call, false, nullptr, diagnostics));
