@@ -262,6 +262,8 @@ static void plan_by_handle(rank_t *r) {
   REFUSED(mscclc_plan_buffers(plan, 13, &input, &output),
           "mscclc_plan_buffers: 13 bytes are no message of the plan's 3 ranks");
   CHECK(input == 0 && output == 0);
+  // It is loaded for a megabyte.
+  CHECK(mscclc_plan_buffers(plan, kRanks << 19, &input, &output) == MSCCLC_INVALID_ARGUMENT);
   CHECK(mscclc_plan_buffers(plan, UINT64_MAX, &input, &output) == MSCCLC_INVALID_ARGUMENT);
   REFUSED(mscclc_plan_buffers(NULL, 0, &input, &output), "mscclc_plan_buffers: 'plan' is no plan");
   REFUSED(mscclc_plan_buffers(plan, 0, NULL, &output),
