@@ -33,6 +33,7 @@ constexpr const char* kRegistryExamples = R"(  mscclc registry check /opt/plans
 
 struct RegistryCommand {
   std::string action, folder, drawing, order;
+  const CommandLine* line = nullptr;
 };
 
 /// A folder's plans, and what they say that they are for.
@@ -231,6 +232,12 @@ int run_check(const RegistryCommand& options) {
     put_error(render_text(diagnostics, Sources()));
     return why_not_surveyed(diagnostics);
   }
+  std::vector<std::string> read = {options.folder + "/library.json"};
+  for (const auto& [file, plan] : all->programs) read.push_back(file);
+  if (const auto error = options.line->overwrites(read)) {
+    put_error(fmt::format("mscclc registry: {}\n", error->text()));
+    return kUsage;
+  }
   const SumOrder order = find_sum_order(options.order).value_or(kDefaultOrder);
   for (CoveredPlan& plan : all->plans) plan.call.order = order;
   const Coverage coverage = coverage_in_jobs(*all, all->plans, diagnostics);
@@ -290,6 +297,7 @@ int run_registry(const RegistryCommand& options) {
 }
 
 void registry_options(CommandLine& line, CLI::App& app, RegistryCommand& options) {
+  options.line = &line;
   const std::vector<std::string> actions = {"check", "tuner"};
   line.takes(
       app.add_option("ACTION", options.action,
