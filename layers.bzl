@@ -1138,7 +1138,7 @@ _MAY_LINK = {
         "runtime/devices/cuda",
     ],
     "tools/commands": ["tools/commands/calls", "tools/commands/library", "tools/commands/programs"],
-    "tools/commands/library": ["runtime/choice/library", "runtime/choice/registry"],
+    "tools/commands/library": ["runtime/choice/library", "runtime/choice/registry", "runtime/core/collectives"],
     "tools/report": ["runtime/choice/registry"],
     "tools/package": ["python", "runtime/doors/c", "runtime/doors/nccl", "tests/nccl", "tools"],
     "tools/bench/ranks": ["runtime/bootstrap/job", "runtime/core/communicator"],

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "ir/print/print.h"
@@ -475,17 +477,25 @@ class OpCheck {
   }
 
   void check_barrier() {
-    const std::span<const Operand> blocks = program_.dsts(*op_);
-    bool here = op_->block == kNone;
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      here |= blocks[i].first == op_->block;
-      if (std::find(blocks.begin(), blocks.begin() + i, blocks[i]) != blocks.begin() + i) {
-        error("barrier-blocks", fmt::format("tb {} appears twice in the barrier", blocks[i].first));
-      }
+    const std::vector<uint32_t>& blocks = barrier_blocks();
+    for (size_t i = 1; i < blocks.size(); ++i) {
+      if (blocks[i] != blocks[i - 1]) continue;
+      error("barrier-blocks", fmt::format("tb {} appears twice in the barrier", blocks[i]));
     }
-    if (!here) {
+    if (op_->block != kNone && !std::ranges::binary_search(blocks, op_->block)) {
       error("barrier-blocks", fmt::format("tb {} is not one of the barrier's blocks", op_->block));
     }
+  }
+
+  /// In order. The ops of a barrier's blocks may share one list, which is sorted once.
+  const std::vector<uint32_t>& barrier_blocks() {
+    const std::span<const Operand> list = program_.dsts(*op_);
+    const auto [found, fresh] = barriers_.try_emplace({op_->operands, op_->dsts});
+    std::vector<uint32_t>& blocks = found->second;
+    if (!fresh) return blocks;
+    for (const Operand& operand : list) blocks.push_back(operand.first);
+    std::ranges::sort(blocks);
+    return blocks;
   }
 
   // ---- words ----
@@ -518,6 +528,7 @@ class OpCheck {
   const Op* op_ = nullptr;
   const OpInfo* row_ = nullptr;
   const Op* last_ = nullptr;
+  std::map<std::pair<size_t, size_t>, std::vector<uint32_t>> barriers_;  ///< barrier_blocks()
   std::vector<uint32_t> left_loops_;  ///< the block whose part of the loop is over
 };
 

@@ -384,6 +384,16 @@ TEST_CASE("places") {
   CHECK(said_of(OpKind::barrier, {id(0), id(9)}) == "error: rank 0 has no tb 9");
   CHECK(said_of(OpKind::barrier, {id(0), id(0)}) == "error: tb 0 appears twice in the barrier");
   CHECK(said_of(OpKind::barrier, {id(1)}) == "error: tb 0 is not one of the barrier's blocks");
+  const auto shared = [](uint32_t block) {
+    return said([&](Fixture& f) {
+      const Op first = f.op_in(0, 0, OpKind::barrier, {id(1), id(0)});
+      Op& second = f.op_in(0, block, OpKind::barrier, {id(0)});
+      second.operands = first.operands;
+      second.dsts = first.dsts;
+    });
+  };
+  CHECK(shared(1).empty());
+  CHECK(shared(2).starts_with("error: tb 2 is not one of the barrier's blocks\n"));
   const auto grouped = [](std::vector<int64_t> blocks, uint32_t block) {
     return said([&](Fixture& f) {
       f.program.groups.push_back(f.program.append(blocks));

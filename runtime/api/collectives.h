@@ -43,12 +43,15 @@ namespace mscclc {
 
 class StreamChain;
 
+/// Whose buffers are given: of a question about a call, those that are nullptr lie apart.
+enum class BuffersOf : uint8_t { call, question };
+
 struct CollectivesOptions {
   /// Allreduces of up to so many bytes find their plans loaded: create() does it.
   uint64_t ready_bytes = 0;
   /// A message of more bytes, if its plan would need memory for all of it, is made in pieces of at
-  /// most so many, one after the other, each with the plan that is best for a piece. A power of
-  /// two; the same on all ranks.
+  /// most so many, one after the other, each with the plan that is best for a piece, or with the
+  /// call's own, if that was registered by itself. A power of two; the same on all ranks.
   uint64_t piece_bytes = uint64_t{32} << 20;
   /// Of calls that do not say it; nullopt: as MSCCLC_ORDER says. The same on all ranks.
   std::optional<SumOrder> order = {};
@@ -119,8 +122,9 @@ class Collectives {
   /// False: the call is made without a plan, by copies or not at all.
   bool needs_plan(const CollectiveCall& call) const;
 
-  /// Checks the arguments of a call. Local. Errors (bad-call).
-  [[nodiscard]] bool check(const CollectiveCall& call, Diagnostics& diagnostics) const;
+  /// Checks the arguments of a call, or of a question about one. Local. Errors (bad-call, overlap).
+  [[nodiscard]] bool check(const CollectiveCall& call, Diagnostics& diagnostics,
+                           BuffersOf buffers = BuffersOf::call) const;
   /// prepare(), then launch().
   [[nodiscard]] bool call(const CollectiveCall& call, StreamHandle stream,
                           Diagnostics& diagnostics);

@@ -54,6 +54,9 @@ struct PickedPlan {
   /// `any`). nullopt: it is of no file, and a row of the library says what they keep.
   std::optional<Proof> claimed = {};
   std::string why;  ///< one line: what made it the choice
+  /// Pieces of a call that is too large at once get it, too, as it was registered by itself; false:
+  /// they get what is picked for their size.
+  bool serves_pieces = false;
   /// What its sums are taken to keep; nullopt: see `claimed`.
   const std::optional<Proof>& sums() const { return proof ? proof : claimed; }
 };

@@ -14,6 +14,7 @@
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/in_process.h"
+#include "runtime/api/pick_for_job.h"
 #include "tests/collectives/compiled_in_library.h"
 #include "tests/collectives/definition.h"
 #include "tests/helpers/runtime/undrained_device.h"
@@ -600,6 +601,29 @@ TEST_CASE("what is chosen depends on no pointer") {
   CHECK_FALSE(ranks.collectives[0]->needs_plan({.kind = Kind::allreduce, .count = 0}));
   CHECK_FALSE(ranks.collectives[0]->needs_plan({.kind = Kind::sendrecv, .count = 4, .shift = 2}));
   CHECK(ranks.collectives[0]->needs_plan({.kind = Kind::barrier}));
+}
+
+TEST_CASE("commands pick what jobs pick, for calls of any size") {
+  Diagnostics diagnostics;
+  const auto library = testing::compiled_in_library();
+  size_t in_pieces = 0;
+  for (const uint32_t size : {2u, 4u}) {
+    Ranks ranks(size);
+    for (const Kind kind : kKinds) {
+      for (uint64_t bytes = 1024; bytes <= uint64_t{1} << 31; bytes *= 2) {
+        const uint64_t rows = has_rows(kind) ? size : 1;
+        const CollectiveCall call{.kind = kind, .count = bytes / rows / sizeof(float)};
+        const LibraryCall asked = as_jobs_ask({.kind = kind, .ranks = size, .bytes = bytes});
+        const JobChoice choice = pick_for_job(*library, {.call = asked}, nullptr, diagnostics);
+        INFO(name(kind) << " over " << size << " ranks, " << bytes << " bytes");
+        CHECK(choice.picked == ranks.collectives[0]->choose(call, false, nullptr, diagnostics));
+        CHECK(choice.bytes <= bytes);
+        in_pieces += choice.bytes < bytes ? 1 : 0;
+      }
+    }
+  }
+  CHECK(in_pieces > 0);
+  CHECK(testing::text(diagnostics) == "");
 }
 
 }  // namespace

@@ -8,10 +8,12 @@
 
 #include "compiler/compile.h"
 #include "plans/format/embedded_library.h"
+#include "plans/format/plan_json.h"
 #include "runtime/api/collectives.h"
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
+#include "runtime/api/plan_registry.h"
 #include "tests/collectives/definition.h"
 #include "tests/runtime/ranks.h"
 
@@ -26,8 +28,10 @@ using Kind = CollectiveKind;
 constexpr uint32_t kPieceRanks = 3;
 constexpr uint64_t kPieceBytes = 1024;
 
+/// `select`: its options in place of those of the program; "": these.
 std::shared_ptr<const Program> compile_one(const std::string& name,
-                                           std::vector<std::pair<std::string, int64_t>> values) {
+                                           std::vector<std::pair<std::string, int64_t>> values,
+                                           const std::string& select = "") {
   Sources sources;
   Diagnostics diagnostics;
   FrontEndOptions options;
@@ -35,7 +39,12 @@ std::shared_ptr<const Program> compile_one(const std::string& name,
     options.defines.emplace_back(param, std::to_string(value));
   for (const LibraryFile& file : embedded_library()) {
     if (file.name != name + ".mscl") continue;
-    const FileId id = sources.add(std::string(file.name), std::string(file.text));
+    std::string text(file.text);
+    const size_t begin = select.empty() ? std::string::npos : text.find("\nselect ");
+    if (begin != std::string::npos) {
+      text.replace(begin, text.find('\n', begin + 1) - begin, "\nselect " + select);
+    }
+    const FileId id = sources.add(std::string(file.name), text);
     auto program = compile(sources, id, options, {}, diagnostics);
     if (program) return std::make_shared<const Program>(*std::move(program));
   }
@@ -129,11 +138,11 @@ std::string check_call(Collectives& collectives, PieceBuffers& buffers, const Ca
 
 using Cases = std::function<std::string(Collectives&, PieceBuffers&)>;
 
-std::string run_ranks(const std::shared_ptr<PlanProvider>& plans, const Cases& cases) {
+std::string run_ranks(const std::shared_ptr<PlanProvider>& plans, const Cases& cases,
+                      const CollectivesOptions& options = {.piece_bytes = kPieceBytes}) {
   return testing::run_threads(kPieceRanks, [&](Communicator& communicator) -> std::string {
     Diagnostics diagnostics;
-    const auto collectives =
-        Collectives::create(communicator, plans, {.piece_bytes = kPieceBytes}, diagnostics);
+    const auto collectives = Collectives::create(communicator, plans, options, diagnostics);
     if (collectives == nullptr) return testing::text(diagnostics);
     PieceBuffers buffers(communicator, diagnostics);
     std::string said = cases(*collectives, buffers);
@@ -218,6 +227,58 @@ TEST_CASE("registered buffers are used piece by piece by plans with scratch") {
           if (said.empty() && c.use().cached < 2 * kCounts.size()) said = "no pieces are kept";
           return said;
         }) == "");
+}
+
+/// A registry of one program of the library, as "mine", with `select` options of ours.
+std::shared_ptr<PlanRegistry> registry_of(const std::string& name, const std::string& select,
+                                          std::shared_ptr<PlanProvider> library = nullptr) {
+  Diagnostics diagnostics;
+  auto all = PlanRegistry::create({.library = std::move(library)}, diagnostics);
+  const auto plan = compile_one(name, {{"R", kPieceRanks}}, select);
+  const auto json = write_plan(*plan, *find_target("sm_90", diagnostics), diagnostics);
+  const bool made =
+      all != nullptr && json && all->register_plan(*json, "mine", diagnostics).has_value();
+  INFO(testing::text(diagnostics));
+  REQUIRE(made);
+  return all;
+}
+
+TEST_CASE("a plan that a selector names serves messages beyond its own sizes") {
+  const auto plans = registry_of("allreduce_2shot_packets", "sizes: 0..1KiB");
+  plans->set_selector([](const PlanRequest&) { return Selection{Selection::Kind::plan, "mine"}; });
+  const auto three_calls = [](Collectives& c, PieceBuffers& b) -> std::string {
+    for (int i = 0; i < 3; ++i) {
+      std::string said = check_call(c, b, {Kind::allreduce, 10000});
+      if (!said.empty()) return said;
+    }
+    return c.use().plans == 1 ? "" : fmt::format("{} plans are loaded", c.use().plans);
+  };
+  CHECK(run_ranks(plans, three_calls, {}) == "");
+  CHECK(run_ranks(plans, three_calls) == "");
+}
+
+/// Another plan of allreduce, for all sizes.
+std::shared_ptr<OneForEach> other_allreduce() {
+  auto plans = std::make_shared<OneForEach>();
+  plans->add("allreduce_push", {{"R", kPieceRanks}, {"B", 2}, {"T", 32}});
+  return plans;
+}
+
+TEST_CASE("a plan that is registered for large messages does their pieces, too") {
+  const auto plans = registry_of("allreduce_2shot_packets", "sizes: 2KiB..1GiB", other_allreduce());
+  const auto calls = [](Collectives& c, PieceBuffers& b) -> std::string {
+    Diagnostics diagnostics;
+    const auto chosen = [&](uint64_t count) {
+      const CollectiveCall call{.kind = Kind::allreduce, .count = count, .dtype = Dtype::i32};
+      const auto picked = c.choose(call, false, nullptr, diagnostics);
+      return picked == nullptr ? testing::text(diagnostics) : picked->name;
+    };
+    if (chosen(256) != "allreduce_push") return chosen(256) + " for a small one";
+    if (chosen(1000) != "mine") return chosen(1000) + " for a large one";
+    std::string said = check_call(c, b, {Kind::allreduce, 1000});
+    return said.empty() ? check_call(c, b, {Kind::allreduce, 3001}) : said;
+  };
+  CHECK(run_ranks(plans, calls) == "");
 }
 
 TEST_CASE("rows that lie apart are refused where a plan cannot have them") {

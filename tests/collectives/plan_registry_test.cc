@@ -310,6 +310,10 @@ TEST_CASE("a selector stands in front") {
                     id));
   std::vector<PassedOver> over;
   Diagnostics diagnostics;
+  const auto beyond = all->pick(tagged("one", 1 << 20), nullptr, diagnostics);
+  CHECK(beyond->why == "the selector names it");
+  CHECK(beyond->max_bytes == ~uint64_t{0});
+  CHECK(all->pick(tagged("one", 1 << 10), nullptr, diagnostics) == beyond);
   CHECK(all->pick(tagged("none", 16), &over, diagnostics) == nullptr);
   CHECK(over.at(0).why == "the selector wants none for this call");
   all->set_selector({});

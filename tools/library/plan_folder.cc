@@ -58,15 +58,25 @@ class LibraryWriter {
     }
     if (options_.programs) return copy_library();
     if (options_.keeps_others && !keep_others(kinds)) return kUsage;
+    const std::string text = library_table_text(rows_), path = path_of("library.json");
+    Diagnostics diagnostics;
+    const bool right = LibraryTable::parse(text, path, diagnostics).has_value();
+    report(diagnostics);
+    if (!right) return kWrongProgram;
     // Last: a folder with a table has all that the table names.
-    const auto written = write_file(path_of("library.json"), library_table_text(rows_));
+    const auto written = write_file(path, text);
     if (!written) return Input::usage(written.error());
     put(fmt::format("{} plans, {} bytes, for {} rows of {}\n", written_.size(), bytes_,
-                    rows_.size(), path_of("library.json")));
+                    rows_.size(), path));
     return kFine;
   }
 
  private:
+  void report(const Diagnostics& diagnostics) const {
+    put_diagnostics(diagnostics_text(diagnostics, Sources(), options_.diagnostics),
+                    options_.diagnostics);
+  }
+
   std::string path_of(const std::string& file) const {
     return options_.output + (options_.output.ends_with('/') ? "" : "/") + file;
   }
@@ -79,8 +89,7 @@ class LibraryWriter {
     if (!text) return Input::usage(text.error()) == kFine;
     Diagnostics diagnostics;
     const auto table = LibraryTable::parse(*text, path, diagnostics);
-    put_diagnostics(diagnostics_text(diagnostics, Sources(), options_.diagnostics),
-                    options_.diagnostics);
+    report(diagnostics);
     if (!table) return false;
     for (const LibraryRow& row : table->rows()) {
       const bool tuned = std::ranges::count(kinds, row.kind) > 0 &&
@@ -229,7 +238,10 @@ int write_plan_folder(const PlanFolder& folder, const Library& library, const Ta
   if (const auto kept = keeps_library(library, folder.output); !kept) {
     return Input::usage(kept.error());
   }
-  return LibraryWriter(folder, library, target).run(kinds);
+  PlanFolder once = folder;
+  once.ranks = without_repeats(folder.ranks);
+  once.nodes = without_repeats(folder.nodes);
+  return LibraryWriter(once, library, target).run(without_repeats(kinds));
 }
 
 }  // namespace mscclc

@@ -2,6 +2,7 @@
 // (runtime/api/plan_registry.h): what `mscclc library` and `mscclc tune` end with.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,6 +23,16 @@ struct PlanFolder {
   bool programs = false;      ///< the library itself, once all its plans are proved
   bool keeps_others = false;  ///< rows of the folder's table for other calls stay
 };
+
+/// The first of each that a list names: a table with a row twice is refused.
+template <class T>
+std::vector<T> without_repeats(const std::vector<T>& list) {
+  std::vector<T> made;
+  for (const T& one : list) {
+    if (std::ranges::find(made, one) == made.end()) made.push_back(one);
+  }
+  return made;
+}
 
 /// Before long work whose plans go to the folder `output`: an error if the library is read there.
 Result<void> keeps_library(const Library& library, const std::string& output);

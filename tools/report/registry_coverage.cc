@@ -106,6 +106,10 @@ class Surveyor {
       now.plan = picked->name;
       picked_.insert(picked->name);
     }
+    // In registered buffers, calls need not be made of pieces.
+    std::vector<PassedOver> ignored;
+    const auto at_once = registry_.pick({.call = call, .registered = true}, &ignored, diagnostics_);
+    if (at_once != nullptr) picked_.insert(at_once->name);
     for (const PassedOver& p : passed_over) {
       const bool known =
           p.name == now.plan || std::ranges::find(now.others, p.name) != now.others.end();

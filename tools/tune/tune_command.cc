@@ -59,6 +59,7 @@ Result<void> parse_tuning(const TuneCommand& options, TuneWork& work) {
     if (!kind) return Error{fmt::format("--collective: unknown collective '{}'", word)};
     work.kinds.push_back(*kind);
   }
+  work.kinds = without_repeats(work.kinds);
   const auto sizes = parse_sizes(options.bytes);
   if (!sizes) return Error{"--bytes: " + sizes.error().text()};
   work.sizes = *sizes;

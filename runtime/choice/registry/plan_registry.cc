@@ -26,7 +26,16 @@ namespace {
 struct Registered {
   std::string id;
   std::shared_ptr<const CheckedPlan> plan;
+  std::shared_ptr<const PickedPlan> selected;  ///< what a selector that names it gets
 };
+
+/// A selector's choice does not end where the plan's own `select` options do.
+std::shared_ptr<const PickedPlan> as_selected(const PickedPlan& plan) {
+  auto made = std::make_shared<PickedPlan>(plan);
+  made->max_bytes = ~uint64_t{0};
+  made->why = "the selector names it";
+  return made;
+}
 
 uint64_t width(const Range& range) { return range.max - range.min; }
 /// How many a list covers; an empty one: all.
@@ -145,7 +154,7 @@ class Picker {
     const auto why = found == plans_.registered.end()
                          ? Error{"no such plan is registered"}
                          : found->plan->facts.why_not(*found->plan->picked.plan, request_);
-    if (!why) return of(found->plan);
+    if (!why) return found->selected;
     diagnostics_.error("bad-selection", {},
                        fmt::format("the selector wants {} for {}: {}", mscclc::quoted(plan),
                                    request_text(request_), why->text()));
@@ -283,6 +292,7 @@ std::shared_ptr<CheckedPlan> PlanRegistry::State::read(std::string_view json,
   if (made == nullptr) return nullptr;
   const Select& select = made->picked.plan->select;
   made->picked.max_bytes = select.sizes.max;
+  made->picked.serves_pieces = true;
   made->picked.why = select.priority == 0
                          ? "the first registered plan that serves it"
                          : fmt::format("the first registered plan that serves it, of priority {}",
@@ -307,7 +317,7 @@ bool PlanRegistry::State::add(std::vector<std::shared_ptr<CheckedPlan>> made,
                           fmt::format("another plan is registered as '{}'", name));
         return false;
       }
-      next.registered.push_back({hash, std::move(plan)});
+      next.registered.push_back({hash, plan, as_selected(plan->picked)});
     }
     return true;
   });

@@ -21,8 +21,9 @@ bool stays_here(const CollectiveCall& call, uint32_t ranks) {
 
 class Checker {
  public:
-  Checker(const CollectiveCall& call, uint32_t rank, uint32_t ranks, Diagnostics& diagnostics)
-      : call_(call), rank_(rank), ranks_(ranks), diagnostics_(diagnostics) {}
+  Checker(const CollectiveCall& call, uint32_t rank, uint32_t ranks, BuffersOf buffers,
+          Diagnostics& diagnostics)
+      : call_(call), rank_(rank), ranks_(ranks), buffers_(buffers), diagnostics_(diagnostics) {}
 
   bool run() {
     return check_words() && check_ranks() &&
@@ -90,7 +91,7 @@ class Checker {
 
   bool check_buffer(Side side, const void* at) {
     const bool here = !info(call_.kind).side(side).only_at_root || rank_ == call_.root;
-    if (at != nullptr || !here) return true;
+    if (at != nullptr || !here || buffers_ == BuffersOf::question) return true;
     return refuse(fmt::format("{}: rank {} needs an {}, but gives nullptr", name(call_.kind), rank_,
                               side == Side::input ? "input" : "output"));
   }
@@ -123,7 +124,8 @@ class Checker {
   }
 
   bool check_overlap() {
-    if (!overlap(call_, rank_, ranks_)) return true;
+    const bool known = call_.input != nullptr && call_.output != nullptr;
+    if (!known || !overlap(call_, rank_, ranks_)) return true;
     diagnostics_.error("overlap", {},
                        "input and output overlap, but not as they do in place for this collective");
     return false;
@@ -131,6 +133,7 @@ class Checker {
 
   const CollectiveCall& call_;
   const uint32_t rank_, ranks_;
+  const BuffersOf buffers_;
   Diagnostics& diagnostics_;
 };
 
@@ -143,14 +146,14 @@ uint64_t longest_row(const CollectiveCall& call) {
   return *std::max_element(call.counts.begin(), call.counts.end());
 }
 
-// What a call's own memory stands in for is apart, and a barrier's word is both.
+// What a call's own memory stands in for is apart, as are buffers that a question does not give,
+// and a barrier's word is both.
 CallPlace place_of(const CollectiveCall& call, uint32_t rank) {
   if (call.kind == CollectiveKind::barrier) return CallPlace::in_place;
   const CollectiveInfo& kind = info(call.kind);
   if (!kind.can_alias) return CallPlace::apart;
-  if (kind.has_root() || call.input == nullptr || call.output == nullptr) {
-    return CallPlace::either;
-  }
+  if (kind.has_root()) return CallPlace::either;
+  if (call.input == nullptr || call.output == nullptr) return CallPlace::apart;
   return coincide(call, rank) ? CallPlace::in_place : CallPlace::apart;
 }
 
@@ -168,9 +171,9 @@ LocalCopy local_copy(const CollectiveCall& call) {
   return copy;
 }
 
-bool check_arguments(const CollectiveCall& call, uint32_t rank, uint32_t ranks,
+bool check_arguments(const CollectiveCall& call, uint32_t rank, uint32_t ranks, BuffersOf buffers,
                      Diagnostics& diagnostics) {
-  return Checker(call, rank, ranks, diagnostics).run();
+  return Checker(call, rank, ranks, buffers, diagnostics).run();
 }
 
 std::optional<PlannedCall> planned_call(const CollectiveCall& call, uint32_t rank, uint32_t ranks) {

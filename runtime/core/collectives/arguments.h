@@ -10,9 +10,10 @@
 
 namespace mscclc {
 
-/// Checks what a rank says of its call. Errors (bad-call, overlap).
+/// Checks what a rank says of its call. Errors (bad-call, overlap). `buffers`:
+/// Collectives::check().
 [[nodiscard]] bool check_arguments(const CollectiveCall& call, uint32_t rank, uint32_t ranks,
-                                   Diagnostics& diagnostics);
+                                   BuffersOf buffers, Diagnostics& diagnostics);
 
 /// Bytes that a call moves on its own rank, where no other has part in it.
 struct LocalCopy {
@@ -26,7 +27,7 @@ LocalCopy local_copy(const CollectiveCall& call);
 enum class CallPlace : uint8_t {
   apart,
   in_place,
-  either  ///< there are no buffers to look at, or a root: then ranks have one buffer
+  either  ///< there is a root: ranks have one buffer, and do not know of the others
 };
 
 /// What moves data between ranks: the call itself, or the call that serves it.

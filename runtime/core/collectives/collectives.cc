@@ -158,9 +158,10 @@ std::unique_ptr<Collectives> Collectives::create(Communicator& communicator,
   return std::unique_ptr<Collectives>(new Collectives(std::move(state)));
 }
 
-bool Collectives::check(const CollectiveCall& call, Diagnostics& diagnostics) const {
+bool Collectives::check(const CollectiveCall& call, Diagnostics& diagnostics,
+                        BuffersOf buffers) const {
   const Communicator& c = state_->communicator();
-  return check_arguments(call, c.rank(), c.size(), diagnostics);
+  return check_arguments(call, c.rank(), c.size(), buffers, diagnostics);
 }
 
 bool Collectives::needs_plan(const CollectiveCall& call) const {

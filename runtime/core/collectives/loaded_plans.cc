@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "executor/lower.h"
+#include "runtime/api/pick_for_job.h"
 
 namespace mscclc {
 namespace {
@@ -11,10 +12,6 @@ namespace {
 /// Room for messages so large costs little, and saves loading again for the next size.
 constexpr uint64_t kLeastRoom = uint64_t{4} << 20;
 constexpr uint64_t kUnlimited = ~uint64_t{0};
-/// Scratch of a plan, at most, in messages that it does at once.
-constexpr uint64_t kMaxScratch = 2;
-/// Pieces are not made smaller than so many to an undivided one, whatever scratch they take.
-constexpr uint64_t kMaxDivided = 16;
 
 }  // namespace
 
@@ -27,25 +24,10 @@ LoadedPlans::Plan& LoadedPlans::plan_of(const PickedPlan& picked) {
   return plans_.emplace(picked.plan.get(), std::move(plan)).first->second;
 }
 
-uint64_t LoadedPlans::find_most(const Program& plan, bool zero_copy) const {
-  LoadOptions options{.max_bytes = piece_bytes_, .zero_copy = zero_copy};
-  const auto needed = memory_of(plan, options);
-  options.max_bytes *= 2;
-  const auto more = memory_of(plan, options);
-  if (!needed || !more || !takes_pieces(plan, options)) return kUnlimited;
-  if (needed->scratch == more->scratch && needed->staging == more->staging) return kUnlimited;
-  for (options.max_bytes = piece_bytes_; options.max_bytes > piece_bytes_ / kMaxDivided;
-       options.max_bytes /= 2) {
-    const auto taken = memory_of(plan, options);
-    if (taken && taken->scratch <= kMaxScratch * piece_bytes_) break;
-  }
-  return options.max_bytes;
-}
-
 uint64_t LoadedPlans::most_at_once(const PickedPlan& picked, const Need& need) {
   Plan& plan = plan_of(picked);
   std::optional<uint64_t>& most = plan.most[need.zero_copy ? 1 : 0];
-  if (!most) most = find_most(*plan.program, need.zero_copy);
+  if (!most) most = mscclc::most_at_once(*plan.program, piece_bytes_, need.zero_copy);
   return *most;
 }
 
@@ -65,7 +47,7 @@ Executable* LoadedPlans::load(const PickedPlan& picked, const Need& need, const 
   const uint64_t room = at_once == kUnlimited ? std::max(kLeastRoom, std::bit_ceil(need.bytes))
                                               : std::max(at_once, need.bytes);
   // The provider has seen to the plan's proof, whatever MSCCLC_PROOF says: load() finds it known.
-  const LoadOptions options{.max_bytes = std::min(picked.max_bytes, room),
+  const LoadOptions options{.max_bytes = std::max(need.bytes, std::min(picked.max_bytes, room)),
                             .dtype = need.dtype,
                             .zero_copy = need.zero_copy && plan_of(picked).stages,
                             .in_turn = true,

@@ -51,7 +51,6 @@ class LoadedPlans {
     std::vector<Variant> variants;
   };
   Plan& plan_of(const PickedPlan& picked);
-  uint64_t find_most(const Program& plan, bool zero_copy) const;
 
   Communicator& communicator_;
   const uint64_t piece_bytes_;

@@ -6,6 +6,7 @@
 
 #include "runtime/api/device.h"
 #include "runtime/api/nearest_plan.h"
+#include "runtime/api/pick_for_job.h"
 #include "runtime/support/result_kind.h"
 
 namespace mscclc {
@@ -14,16 +15,6 @@ namespace {
 /// Of two limits. 0: any number.
 uint32_t fewer_blocks(uint32_t a, uint32_t b) {
   return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b);
-}
-
-/// Elements, as CollectiveCall::count, of a message of at most so many bytes; at least one. Pieces
-/// begin at whole lines, if the call does.
-uint64_t count_within(const CollectiveCall& call, uint64_t bytes, uint32_t ranks) {
-  constexpr uint64_t kLine = 128;
-  const uint64_t width = info(call.dtype).bytes;
-  const uint64_t row = bytes / (has_rows(call.kind) ? ranks : 1);
-  const uint64_t whole = row < kLine ? row : row / kLine * kLine;
-  return std::max<uint64_t>(1, whole / width);
 }
 
 }  // namespace
@@ -60,26 +51,31 @@ LoadedPlans::Need PlanChooser::need(const CollectiveCall& planned) const {
 }
 
 // A message that is too large for its plan is made of calls that fit one: so what is picked for a
-// piece serves it. If nothing is, the plan does it piece by piece.
+// piece serves it. If nothing is, or the plan was registered by itself, the plan does it piece by
+// piece. pick_for_job() says the same of requests.
 PlanChoice PlanChooser::choose(const PlannedCall& planned, bool capturing,
                                std::vector<PassedOver>* passed_over, Diagnostics& diagnostics) {
-  PlanChoice choice{provider_->pick(request(planned, capturing), passed_over, diagnostics),
-                    planned.count};
+  const PlanRequest whole = request(planned, capturing);
+  const auto within = [&](uint64_t bytes) {
+    return std::min(planned.count, count_within(whole.call, bytes));
+  };
+  PlanChoice choice{provider_->pick(whole, passed_over, diagnostics), planned.count};
   if (choice.picked == nullptr) return choice;
-  const uint64_t bytes = message_bytes(planned, communicator_.size());
   uint64_t most = loaded_.most_at_once(*choice.picked, need(planned));
-  if (bytes <= most) return choice;
-  PlannedCall piece = planned;
-  piece.count = std::min(planned.count, count_within(planned, piece_bytes_, communicator_.size()));
-  Diagnostics problems;
-  auto picked = provider_->pick(request(piece, capturing), passed_over, problems);
-  for (const Diagnostic& d : problems.all()) diagnostics.add(d);
-  if (problems.has_errors()) return {};
-  if (picked != nullptr) {
-    choice.picked = std::move(picked);
-    most = std::min(piece_bytes_, loaded_.most_at_once(*choice.picked, need(piece)));
+  if (whole.call.bytes <= most) return choice;
+  if (!choice.picked->serves_pieces) {
+    PlannedCall piece = planned;
+    piece.count = within(piece_bytes_);
+    Diagnostics problems;
+    auto picked = provider_->pick(request(piece, capturing), passed_over, problems);
+    for (const Diagnostic& d : problems.all()) diagnostics.add(d);
+    if (problems.has_errors()) return {};
+    if (picked != nullptr) {
+      choice.picked = std::move(picked);
+      most = std::min(piece_bytes_, loaded_.most_at_once(*choice.picked, need(piece)));
+    }
   }
-  choice.count = std::min(planned.count, count_within(planned, most, communicator_.size()));
+  choice.count = within(most);
   return choice;
 }
 

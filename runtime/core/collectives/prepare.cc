@@ -111,7 +111,8 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
                                  StreamHandle stream, ReadyCall::State& ready,
                                  Diagnostics& diagnostics) {
   const uint32_t ranks = communicator_.size();
-  if (!check_arguments(call, communicator_.rank(), ranks, diagnostics)) return false;
+  if (!check_arguments(call, communicator_.rank(), ranks, BuffersOf::call, diagnostics))
+    return false;
   ready.owner = this;
   ready.stream = stream;
   const std::optional<PlannedCall> wanted = planned(call);

@@ -184,13 +184,6 @@ std::string text_of(const PickedPlan* picked, const std::vector<PassedOver>& pas
   return text;
 }
 
-bool check_all_but_buffers(const mscclc_comm& comm, CollectiveCall call, Diagnostics& diagnostics) {
-  uint64_t anywhere = 0;
-  if (call.input == nullptr) call.input = &anywhere;
-  if (call.output == nullptr) call.output = &anywhere;
-  return comm.collectives->check(call, diagnostics);
-}
-
 /// Answers a question about a call that is not made: `answer` gets the call as this version knows
 /// it.
 template <class Answer>
@@ -201,13 +194,14 @@ mscclc_result_t ask(const char* function, mscclc_comm_t* comm, const mscclc_call
   if (!use || call == nullptr || !take_struct(call, own)) {
     return use.refuse(function, "'comm' is not a communicator, or 'call' is not of this version");
   }
+  if (!is_order(own.order)) return refuse(function, "'order' is none");
   return answer(own);
 }
 
 mscclc_result_t choose(mscclc_comm& comm, const mscclc_call_t& given, bool capturing, char** text) {
   const CollectiveCall call = call_of(given, comm.communicator->size());
   Diagnostics diagnostics;
-  if (!check_all_but_buffers(comm, call, diagnostics)) return fail(diagnostics);
+  if (!comm.collectives->check(call, diagnostics, BuffersOf::question)) return fail(diagnostics);
   if (!comm.collectives->needs_plan(call)) {
     *text = copy_text("");
     return MSCCLC_SUCCESS;
@@ -227,7 +221,7 @@ mscclc_result_t would_wait(mscclc_comm& comm, const mscclc_call_t& given, Stream
   }
   const CollectiveCall call = call_of(given, comm.communicator->size());
   Diagnostics diagnostics;
-  if (!check_all_but_buffers(comm, call, diagnostics)) return fail(diagnostics);
+  if (!comm.collectives->check(call, diagnostics, BuffersOf::question)) return fail(diagnostics);
   const OneThread::Visit visit(*comm.communicator->one_thread(), diagnostics);
   if (!visit) return fail(diagnostics);
   waits = comm.collectives->waits_for_ranks(call, stream) ? 1 : 0;

@@ -262,6 +262,8 @@ static void plan_by_handle(rank_t *r) {
   REFUSED(mscclc_plan_buffers(plan, 13, &input, &output),
           "mscclc_plan_buffers: 13 bytes are no message of the plan's 3 ranks");
   CHECK(input == 0 && output == 0);
+  // It is loaded for a megabyte.
+  CHECK(mscclc_plan_buffers(plan, kRanks << 19, &input, &output) == MSCCLC_INVALID_ARGUMENT);
   CHECK(mscclc_plan_buffers(plan, UINT64_MAX, &input, &output) == MSCCLC_INVALID_ARGUMENT);
   REFUSED(mscclc_plan_buffers(NULL, 0, &input, &output), "mscclc_plan_buffers: 'plan' is no plan");
   REFUSED(mscclc_plan_buffers(plan, 0, NULL, &output),
@@ -337,6 +339,46 @@ static void choices(rank_t *r) {
   call.dtype = MSCCLC_I8;
   CHECK(mscclc_choose(r->comm, &call, 0, &text) != MSCCLC_SUCCESS || text != NULL);
   mscclc_free(text);
+}
+
+static mscclc_call_t question(mscclc_kind_t kind) {
+  static const uint64_t counts[kRanks * kRanks] = {0, 5, 5, 5, 0, 5, 5, 5, 0};
+  mscclc_call_t call = MSCCLC_CALL_INIT;
+  call.kind = kind;
+  call.count = 8192;
+  call.counts = counts;
+  return call;
+}
+
+/* Buffers that are not given lie apart. */
+static void choices_without_buffers(rank_t *r) {
+  const mscclc_kind_t kinds[] = {MSCCLC_ALLREDUCE, MSCCLC_REDUCE,        MSCCLC_ALLGATHER,
+                                 MSCCLC_GATHER,    MSCCLC_REDUCESCATTER, MSCCLC_ALLTOALL,
+                                 MSCCLC_ALLTOALLV, MSCCLC_BROADCAST,     MSCCLC_SCATTER,
+                                 MSCCLC_SENDRECV,  MSCCLC_BARRIER};
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
+    mscclc_call_t call = question(kinds[k]);
+    char *text = NULL, *apart = NULL;
+    int32_t waits = -1;
+    OK(mscclc_choose(r->comm, &call, 0, &text));
+    OK(mscclc_waits(r->comm, &call, r->stream, &waits));
+    call.output = (void *)((uintptr_t)1 << 40);
+    OK(mscclc_waits(r->comm, &call, r->stream, &waits));
+    call.input = (void *)((uintptr_t)1 << 41);
+    OK(mscclc_choose(r->comm, &call, 0, &apart));
+    CHECK(strcmp(text, apart) == 0);
+    mscclc_free(text);
+    mscclc_free(apart);
+  }
+}
+
+static void questions_of_no_order(rank_t *r) {
+  mscclc_call_t call = question(MSCCLC_ALLREDUCE);
+  char *text = NULL;
+  int32_t waits = -1;
+  call.order = 257;
+  REFUSED(mscclc_choose(r->comm, &call, 0, &text), "mscclc_choose: 'order' is none");
+  REFUSED(mscclc_waits(r->comm, &call, r->stream, &waits), "mscclc_waits: 'order' is none");
 }
 
 /* Only the first call of a kind waits for the other ranks. */
@@ -495,6 +537,8 @@ static void work(mscclc_comm_t *comm) {
   halves(&r);
   foreign_stream(&r);
   choices(&r);
+  choices_without_buffers(&r);
+  questions_of_no_order(&r);
   wrong_arguments(&r);
   no_memory_there(&r);
   OK(mscclc_comm_async_error(comm));

@@ -65,6 +65,7 @@ struct mscclc_plan : mscclc::capi::Handled {
   uint32_t rank = 0;
   mscclc::Contract contract;  ///< of its program, and how that aligns chunks
   uint32_t align = 1;
+  uint64_t max_bytes = 0;  ///< of its messages
 };
 
 struct mscclc_memory : mscclc::capi::Handled {

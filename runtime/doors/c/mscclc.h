@@ -353,7 +353,8 @@ MSCCLC_API mscclc_result_t mscclc_collective(mscclc_comm_t *comm, const mscclc_c
                                              mscclc_stream_t stream);
 /* The name of the plan that serves a call, and why; MSCCLC_NO_PLAN: none does. *text, lines that
  * end with 0, is to be freed by mscclc_free(): the plan's name, then why it; or a line for each
- * plan that was passed over. A call that needs no plan gives "". Local; loads nothing. */
+ * plan that was passed over. A call that needs no plan gives "". Local; loads nothing. Here and in
+ * mscclc_waits(), a buffer that is NULL lies apart from the other. */
 MSCCLC_API mscclc_result_t mscclc_choose(mscclc_comm_t *comm, const mscclc_call_t *call,
                                          int32_t capturing, char **text);
 /* *waits: 1 if the call would wait for the other ranks on the host, as the first that needs its

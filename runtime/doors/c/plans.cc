@@ -273,12 +273,32 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
       made->align = read->granule(options.dtype);
     }
     made->rank = comm->communicator->rank();
+    made->max_bytes = max_bytes;
     made->executable = comm->communicator->load(std::move(read), options, diagnostics);
     if (made->executable == nullptr) return fail(diagnostics);
     *plan = Handles<mscclc_plan>::add(std::move(made));
     return mscclc_result_t{MSCCLC_SUCCESS};
   });
 }
+
+namespace {
+
+Chunking chunking_of(const mscclc_plan& plan, uint64_t bytes) {
+  const uint64_t parts = Chunking::parts_of_message(plan.contract);
+  return {plan.contract, parts == 0 ? 0 : bytes / parts, plan.align};
+}
+
+/// False: launches of the plan refuse messages of so many bytes, whatever their type.
+bool is_message(const mscclc_plan& plan, uint64_t bytes) {
+  const uint64_t parts = Chunking::parts_of_message(plan.contract);
+  if (bytes > plan.max_bytes || bytes >> 62 != 0) return false;
+  if (parts == 0) return bytes == 0;
+  const bool whole_rows = plan.contract.columns == 0 || bytes / parts % plan.align == 0;
+  const bool even = !plan.contract.even_only || chunking_of(plan, bytes).even();
+  return bytes % parts == 0 && whole_rows && even;
+}
+
+}  // namespace
 
 mscclc_result_t mscclc_plan_buffers(mscclc_plan_t* plan, uint64_t bytes, uint64_t* input,
                                     uint64_t* output) {
@@ -289,14 +309,13 @@ mscclc_result_t mscclc_plan_buffers(mscclc_plan_t* plan, uint64_t bytes, uint64_
     *input = *output = 0;
     const Use<mscclc_plan> use(plan);
     if (!use) return use.refuse("mscclc_plan_buffers", "'plan' is no plan");
-    const uint64_t parts = Chunking::parts_of_message(plan->contract);
-    if (bytes >> 62 != 0 || (parts == 0 ? bytes != 0 : bytes % parts != 0)) {
+    if (!is_message(*plan, bytes)) {
       return refuse(
           "mscclc_plan_buffers",
           fmt::format("{} bytes are no message of the plan's {} ranks", bytes, plan->contract.ranks)
               .c_str());
     }
-    const Chunking chunking(plan->contract, parts == 0 ? 0 : bytes / parts, plan->align);
+    const Chunking chunking = chunking_of(*plan, bytes);
     *input = chunking.buffer_bytes(Side::input, plan->rank);
     *output = chunking.buffer_bytes(Side::output, plan->rank);
     return mscclc_result_t{MSCCLC_SUCCESS};

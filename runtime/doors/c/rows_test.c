@@ -131,6 +131,11 @@ static void *work(void *given) {
   call.externals = externals;
   call.externals_count = 5;
   wrong_externals(plan, call, stream);
+  uint64_t input = 0, output = 0;
+  OK(mscclc_plan_buffers(plan, kBytes, &input, &output));
+  CHECK(input > 0);
+  // No whole rows.
+  CHECK(mscclc_plan_buffers(plan, kBytes + 8, &input, &output) == MSCCLC_INVALID_ARGUMENT);
   for (int i = 0; i < 4; ++i) {
     /* Memory is read when the call runs; a value is that of the launch. */
     fill(d, rank);

@@ -11,6 +11,8 @@
 
 #include "ir/program/program.h"
 #include "passes/prove/prove.h"
+#include "runtime/api/collectives.h"
+#include "runtime/api/pick_for_job.h"
 #include "runtime/api/plan.h"
 #include "runtime/api/plan_registry.h"
 #include "tools/commands/library/registry_orders.h"
@@ -31,6 +33,7 @@ constexpr const char* kRegistryExamples = R"(  mscclc registry check /opt/plans
 
 struct RegistryCommand {
   std::string action, folder, drawing, order;
+  const CommandLine* line = nullptr;
 };
 
 /// A folder's plans, and what they say that they are for.
@@ -113,6 +116,29 @@ std::optional<Surveyed> survey(const std::string& folder, Diagnostics& diagnosti
   return all;
 }
 
+/// Answers as a job that makes large calls of pieces.
+class OfJob final : public PlanProvider {
+ public:
+  explicit OfJob(std::shared_ptr<PlanRegistry> registry) : registry_(std::move(registry)) {}
+  std::shared_ptr<const PickedPlan> pick(const PlanRequest& request,
+                                         std::vector<PassedOver>* passed_over,
+                                         Diagnostics& diagnostics) override {
+    return pick_for_job(*registry_, request, passed_over, diagnostics).picked;
+  }
+
+ private:
+  const std::shared_ptr<PlanRegistry> registry_;
+};
+
+/// What jobs pick from a folder for the calls of `plans`.
+Coverage coverage_in_jobs(const Surveyed& all, std::vector<CoveredPlan> plans,
+                          Diagnostics& diagnostics) {
+  // Larger calls may be made of pieces, for which others are picked.
+  for (CoveredPlan& plan : plans) plan.begins.push_back(CollectivesOptions().piece_bytes + 1);
+  OfJob job(all.registry);
+  return coverage_of(job, plans, diagnostics);
+}
+
 /// Of a folder that could not be surveyed.
 int why_not_surveyed(const Diagnostics& diagnostics) {
   const auto is_file = [](const Diagnostic& d) { return d.code == "cannot-read"; };
@@ -192,7 +218,7 @@ bool show_orders(const Surveyed& all, SumOrder order, const Coverage& under,
   for (CoveredPlan& plan : plans) plan.call.order = SumOrder::any;
   const std::vector<SummingPlan> sums = summing_plans(all);
   const std::string unserved =
-      unserved_text(coverage_of(*all.registry, plans, diagnostics), under, sums, order);
+      unserved_text(coverage_in_jobs(all, plans, diagnostics), under, sums, order);
   put(sums_table(sums, order) + expressions_table(sums) + unserved);
   if (!unserved.empty()) return false;
   put(fmt::format("all calls that have a plan have one under '{}'\n", name(order)));
@@ -206,9 +232,15 @@ int run_check(const RegistryCommand& options) {
     put_error(render_text(diagnostics, Sources()));
     return why_not_surveyed(diagnostics);
   }
+  std::vector<std::string> read = {options.folder + "/library.json"};
+  for (const auto& [file, plan] : all->programs) read.push_back(file);
+  if (const auto error = options.line->overwrites(read)) {
+    put_error(fmt::format("mscclc registry: {}\n", error->text()));
+    return kUsage;
+  }
   const SumOrder order = find_sum_order(options.order).value_or(kDefaultOrder);
   for (CoveredPlan& plan : all->plans) plan.call.order = order;
-  const Coverage coverage = coverage_of(*all->registry, all->plans, diagnostics);
+  const Coverage coverage = coverage_in_jobs(*all, all->plans, diagnostics);
   put(coverage_table(coverage));
   for (const std::string& plan : all->by_hand) put(plan + "\n");
   const bool kept = options.order.empty() || show_orders(*all, order, coverage, diagnostics);
@@ -232,7 +264,7 @@ int run_tuner(const RegistryCommand& options) {
   std::optional<std::string> text;
   TunerChoices made;
   if (all) {
-    made = tuner_choices(coverage_of(*all->registry, all->plans, diagnostics));
+    made = tuner_choices(coverage_in_jobs(*all, all->plans, diagnostics));
     text = write_tuner_csv(made.lines, diagnostics);
   }
   put_error(render_text(diagnostics, Sources()));
@@ -265,6 +297,7 @@ int run_registry(const RegistryCommand& options) {
 }
 
 void registry_options(CommandLine& line, CLI::App& app, RegistryCommand& options) {
+  options.line = &line;
   const std::vector<std::string> actions = {"check", "tuner"};
   line.takes(
       app.add_option("ACTION", options.action,

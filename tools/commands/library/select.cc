@@ -8,6 +8,7 @@
 
 #include "ir/contract/contract.h"
 #include "runtime/api/nearest_plan.h"
+#include "runtime/api/pick_for_job.h"
 #include "runtime/support/environment/environment.h"
 #include "tools/commands/library/open_registry.h"
 #include "tools/commands/library/select_rows.h"
@@ -96,14 +97,17 @@ int show_all(const Library& library, const LibraryCall& call) {
 int show_why(const LibraryCall& call, const SelectOptions& options) {
   Diagnostics diagnostics;
   std::vector<PassedOver> passed_over;
-  std::shared_ptr<const PickedPlan> picked;
+  JobChoice choice;
   const auto registry = open_registry(options.library, diagnostics);
-  if (registry != nullptr) picked = registry->pick({.call = call}, &passed_over, diagnostics);
+  if (registry != nullptr)
+    choice = pick_for_job(*registry, {.call = call}, &passed_over, diagnostics);
+  const PickedPlan* const picked = choice.picked.get();
   put_error(render_text(diagnostics, Sources()));
   if (registry == nullptr) return kUsage;
   if (diagnostics.has_errors()) return kWrongProgram;
   if (picked != nullptr) {
     put(fmt::format("{}: {}\n", picked->name, picked->why));
+    if (choice.bytes < call.bytes) put(fmt::format("in pieces of {} bytes\n", choice.bytes));
   } else {
     const std::vector<Note> nearest = nearest_plan_notes(*registry, {.call = call});
     put("no plan" + (order_matters(call) ? under_text(call, nearest) : "") + "\n");

@@ -1,0 +1,32 @@
+// What a job picks for a call: a message that is too large for its plan is made of pieces.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ir/diagnostics/diagnostic.h"
+#include "runtime/api/plan_provider.h"
+
+namespace mscclc {
+
+/// The largest message that a plan does at once, as more would take too much memory; ~0: any.
+/// `piece_bytes`: CollectivesOptions. `zero_copy`: LoadOptions.
+uint64_t most_at_once(const Program& plan, uint64_t piece_bytes, bool zero_copy);
+
+/// Elements, as CollectiveCall::count, of a message of at most so many bytes; at least one. Pieces
+/// begin at whole lines, if the call does.
+uint64_t count_within(const LibraryCall& call, uint64_t bytes);
+
+/// A choice, and the bytes of the messages that are made of it: of the whole call, or of pieces.
+struct JobChoice {
+  std::shared_ptr<const PickedPlan> picked;
+  uint64_t bytes = 0;
+};
+/// What communicators pick whose CollectivesOptions are the usual ones. As PlanProvider::pick();
+/// where pieces are picked for, `passed_over` is about these.
+[[nodiscard]] JobChoice pick_for_job(PlanProvider& provider, const PlanRequest& request,
+                                     std::vector<PassedOver>* passed_over,
+                                     Diagnostics& diagnostics);
+
+}  // namespace mscclc
