@@ -117,7 +117,9 @@ class Resolver {
   void then_option(const Expr& e) {
     if (e.kind == ExprKind::name) return row_function({e.name.id, e.place.begin});
     names_.error("wrong-kind", e.place,
-                 fmt::format("'{}' is a value; expected a row function", ast_.text(e.place)));
+                 fmt::format("'{}' is a value; expected a row function: write its bare name, "
+                             "'then: f' for a 'row f(...)' of the program",
+                             ast_.text(e.place)));
   }
 
   void row_function(const Name& name) {

@@ -95,6 +95,7 @@ bool ContractLines::collective_options(const ast::Collective& s, CollectiveSpec&
 
 /// `then: f`: a row function of the program.
 bool ContractLines::then_option(const ast::Expr& e, uint32_t& out) {
+  if (e.kind != ast::ExprKind::name) return false;  // reported by the resolver; it has no symbol
   const Value& value = evaluator_.value(e.name.id);
   if (value.kind == ValueKind::row) out = value.thing;
   then_ = e.place;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "ir/print/print.h"
+#include "ir/program/applied.h"
 #include "ir/verify/verify.h"
 #include "plans/format/plan_json.h"
 #include "tests/helpers/programs/test_programs.h"
@@ -92,11 +93,46 @@ Op& put_through_two(TestProgram& t, uint32_t first) {
 
 const Operand kInput0 = local(kInput, 0);
 
+/// The program's contract is `then: twice`, of rows; the op, of rank 0, is that function of its
+/// sum.
+void apply_twice(TestProgram& t, Op& op) {
+  Contract& c = t.program.contract;
+  c.even_only = false;
+  c.columns = 64;
+  c.then = 0;
+  rows::Function twice;
+  twice.name = "twice";
+  twice.nodes = {
+      {.op = rows::Op::param, .spread = rows::Spread::columns},
+      {.op = rows::Op::add, .spread = rows::Spread::columns, .args = {0, 0, kNone, kNone}}};
+  twice.params = {{.name = "x", .node = 0}};
+  twice.outputs = {{.name = "y", .node = 1}};
+  t.program.functions = {twice};
+  const std::vector<RowValue> first = {{}};
+  op.applied = t.program.append(encode_applied(0, 0, first, first));
+}
+
 const std::multimap<std::string, RuleCase> kCases = {
     {"no_such_op",
      {"switch_reduce",
       [](TestProgram& t) {
         add(t, OpKind::switch_reduce, {local(kOutput, 0)}, {far(kSw, kInput, 0)});
+      }}},
+    {"row_function",
+     {"apply",
+      [](TestProgram& t) {
+        apply_twice(t, add(t, OpKind::apply, {local(kOutput, 0)}, {local(kStage, 0)}));
+      }}},
+    {"row_function",
+     {"reduce",
+      [](TestProgram& t) {
+        apply_twice(t, add(t, OpKind::reduce, {local(kOutput, 0)}, {kInput0, local(kStage, 0)}));
+      }}},
+    {"row_function",
+     {"reduce_packets",
+      [](TestProgram& t) {
+        apply_twice(
+            t, add(t, OpKind::reduce_packets, {local(kOutput, 0)}, {kInput0, local(kSlots, 0)}));
       }}},
     {"no_chunks",
      {"mscclc_signal",

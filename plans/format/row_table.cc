@@ -16,7 +16,7 @@ namespace mscclc {
 namespace {
 
 constexpr KeySet kRequired = {w_name, w_ranks, w_bytes, w_program, w_params};
-constexpr KeySet kOptional = {w_rows};
+constexpr KeySet kOptional = {w_rows, w_columns};
 constexpr uint64_t kAny = ~uint64_t{0};
 constexpr uint64_t kMaxColumns = 1'048'576;
 constexpr uint64_t kVector = 16;  ///< bytes that a thread moves at once
@@ -50,6 +50,7 @@ class RowTableReader : TableReader {
     RowEntry made;
     if (!m.read(reader_, node, kRequired, kOptional) || !word(m[w_name], made.name) ||
         !ranks(m[w_ranks], made) || (m.has(w_rows) && !reader_.u64(m[w_rows], made.rows)) ||
+        (m.has(w_columns) && !columns(m[w_columns], made.columns)) ||
         !bytes(m[w_bytes], made.bytes) || !word(m[w_program], made.program) ||
         !params(m[w_params], {"R", "N"}, made.params)) {
       return false;
@@ -81,6 +82,15 @@ class RowTableReader : TableReader {
     return is_word(node, "any") ||
            range(node, 2, out.min_ranks, out.max_ranks,
                  "expected a number of ranks from 2 on, [smallest, largest], or \"any\"");
+  }
+
+  /// Those of a vector of values of some type.
+  bool columns(NodeId node, uint64_t& out) {
+    if (!reader_.u64(node, out)) return false;
+    return (out != 0 && kVector % out == 0) ||
+           reader_.fail(node,
+                        "expected of how many columns those of a call are a multiple: 1, 2, "
+                        "4, 8 or 16");
   }
 
   /// The last entry of a name takes every call that another of the name might not take.
@@ -153,6 +163,14 @@ std::vector<std::string> RowTable::names() const {
   return found;
 }
 
+uint64_t RowTable::columns_step(const RowCall& call) const {
+  uint64_t step = kVector / info(call.dtype).bytes;
+  for (const RowEntry& e : entries_) {
+    if (e.name == call.name) step = std::max(step, e.columns);
+  }
+  return step;
+}
+
 bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
   const auto refuse = [&](std::string why) {
     diagnostics.error("row-call", {}, std::move(why));
@@ -168,10 +186,15 @@ bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
     return refuse(fmt::format("row functions are computed of f32, f16 and bf16, not of '{}'",
                               info(call.dtype).name));
   }
-  if (call.columns == 0 || call.columns > kMaxColumns || call.row_bytes() % kVector != 0) {
-    return refuse(
-        fmt::format("{} columns of {}: a row has 1 to {} columns, and a multiple of {} bytes",
-                    call.columns, info(call.dtype).name, kMaxColumns, kVector));
+  const uint64_t step = columns_step(call);
+  if (call.columns == 0 || call.columns > kMaxColumns || call.columns % step != 0) {
+    return refuse(fmt::format(
+        "{} columns of {}: rows of '{}' have a multiple of {} columns, {} at "
+        "most, so that all begin at multiples of {} bytes; {}",
+        call.columns, info(call.dtype).name, call.name, step, kMaxColumns, kVector,
+        call.columns > kMaxColumns
+            ? "shorten them"
+            : fmt::format("pad them to {} columns", call.columns / step * step + step)));
   }
   if (call.rows == 0 || call.rows > kAny / call.row_bytes()) {
     return refuse(fmt::format("{} rows are no message", call.rows));

@@ -35,6 +35,7 @@ struct RowEntry {
   uint32_t min_ranks = 2, max_ranks = ~uint32_t{0};
   uint64_t rows = ~uint64_t{0};   ///< the most
   uint64_t bytes = ~uint64_t{0};  ///< of a message, the most
+  uint64_t columns = 1;           ///< of which those of a call are a multiple, whatever its type
   std::string program;            ///< a file of plans/rows, no .mscl
   /// As -D takes them; the value "row" stands for as many threads as a row has 16 bytes, in whole
   /// warps, 1024 at most.
@@ -64,13 +65,17 @@ class RowTable {
   /// What is computed, each once, in the order of the table.
   std::vector<std::string> names() const;
   /// Is the call one that can be made at all? Errors: a name that the table has not, one rank, rows
-  /// that are no multiple of 16 bytes, or of a type that row functions have not (row-call); sums
-  /// in an order that no entry keeps (no-plan-in-order).
+  /// that are no multiple of 16 bytes, of the call's type or of another that its program sends, or
+  /// of a type that row functions have not (row-call); sums in an order that no entry keeps
+  /// (no-plan-in-order).
   [[nodiscard]] bool check(const RowCall& call, Diagnostics& diagnostics) const;
   /// The first that fits, and up to how many rows it is picked. REQUIRES: check().
   std::pair<const RowEntry*, uint64_t> choose(const RowCall& call) const;
 
  private:
+  /// Of how many columns a call's are a multiple. REQUIRES: a type that rows have.
+  uint64_t columns_step(const RowCall& call) const;
+
   std::vector<RowEntry> entries_;
 };
 

@@ -89,13 +89,38 @@ TEST_CASE("calls that no rows have are refused") {
   CHECK(refused_call({"allreduce_norm", 2, 64, 1, Dtype::i32}) ==
         "row functions are computed of f32, f16 and bf16, not of 'i32'");
   CHECK(refused_call({"allreduce_norm", 2, 2883, 1, Dtype::bf16}) ==
-        "2883 columns of bf16: a row has 1 to 1048576 columns, and a multiple of 16 bytes");
+        "2883 columns of bf16: rows of 'allreduce_norm' have a multiple of 8 columns, 1048576 at "
+        "most, so that all begin at multiples of 16 bytes; pad them to 2888 columns");
+  CHECK(refused_call({"allreduce_norm_quantize_sharded", 2, 72, 1, Dtype::bf16}) ==
+        "72 columns of bf16: rows of 'allreduce_norm_quantize_sharded' have a multiple of 16 "
+        "columns, 1048576 at most, so that all begin at multiples of 16 bytes; pad them to 80 "
+        "columns");
+  CHECK(refused_call({"allreduce_norm", 2, 1048580, 1, Dtype::f32}).ends_with("; shorten them"));
   CHECK(refused_call({"allreduce_norm", 2, 0, 1, Dtype::f32}).starts_with("0 columns"));
   CHECK(refused_call({"allreduce_norm", 2, ~uint64_t{0}, 1, Dtype::f32}).find("columns") !=
         std::string::npos);
   CHECK(refused_call({"allreduce_norm", 2, 64, 0, Dtype::f32}) == "0 rows are no message");
   CHECK(refused_call({"allreduce_norm", 2, 64, ~uint64_t{0}, Dtype::f32}).find("no message") !=
         std::string::npos);
+}
+
+TEST_CASE(
+    "columns are a multiple of what fills 16 bytes of a call's type, and of what a row says") {
+  const auto least = [](const std::string& name, Dtype dtype) {
+    Diagnostics none;
+    uint64_t columns = 1;
+    while (!builtin_row_table().check({name, 2, columns, 1, dtype}, none)) ++columns;
+    return columns;
+  };
+  for (const std::string& name : builtin_row_table().names()) {
+    INFO(name);
+    const bool sends = name.find("quantize") != name.npos && name.ends_with("_sharded");
+    CHECK(least(name, Dtype::f32) == (sends ? 16 : 4));
+    CHECK(least(name, Dtype::bf16) == (sends ? 16 : 8));
+    CHECK(least(name, Dtype::f16) == (sends ? 16 : 8));
+  }
+  CHECK(refusal(entry(R"("ranks": "any", "bytes": null, "columns": 3, "program": "a")"))
+            .find("1, 2, 4, 8 or 16") != std::string::npos);
 }
 
 TEST_CASE("every shape of every collective of rows has a program") {

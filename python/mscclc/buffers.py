@@ -6,7 +6,8 @@ copied, except for a read-only input of the host.
 """
 
 import ctypes
-from typing import Any, NamedTuple, Optional
+import math
+from typing import Any, NamedTuple, Optional, Tuple
 
 from ._library import HOST
 from .errors import UsageError
@@ -25,6 +26,7 @@ class Buffer(NamedTuple):
     bytes: int
     dtype: Optional[str]  # None: the library has no such elements
     owner: Any
+    shape: Optional[Tuple[int, ...]] = None  # None: its owner says none
 
 
 def buffer_of(data: Any, device: int, writable: bool) -> Buffer:
@@ -53,6 +55,26 @@ def buffer_of(data: Any, device: int, writable: bool) -> Buffer:
     return _of_view(view, writable)
 
 
+def external_buffer(name: str, data: Any, device: int, writable: bool) -> Buffer:
+    """The same of an external of a call, whose name stands in the error."""
+    try:
+        return buffer_of(data, device, writable)
+    except UsageError as error:
+        raise UsageError(f"the external '{name}': {error}") from None
+
+
+def needs_columns(what: str, buffer: Buffer, columns: int, width: int) -> None:
+    """UsageError where a buffer has several dimensions, of which the last is no row of so many values of
+    `width` bytes. One dimension may hold any rows, and so may any shape values that a row has one of."""
+    shape = buffer.shape or ()
+    if columns <= 1 or len(shape) < 2 or buffer.bytes == 0:
+        return
+    if shape[-1] * (buffer.bytes // math.prod(shape)) != columns * width:
+        raise UsageError(
+            f"{what} has the shape {tuple(shape)}, and should have (..., {columns}): its last dimension is a row"
+        )
+
+
 def _of_view(view, writable):
     _needs(view.c_contiguous, "the buffer is not contiguous")
     _needs(not (writable and view.readonly), "the buffer is read-only")
@@ -60,7 +82,7 @@ def _of_view(view, writable):
     if view.nbytes == 0:
         return Buffer(None, 0, dtype, None)
     data = memoryview(bytearray(view)) if view.readonly else view.cast("B")
-    return Buffer(ctypes.addressof(ctypes.c_char.from_buffer(data)), len(data), dtype, data)
+    return Buffer(ctypes.addressof(ctypes.c_char.from_buffer(data)), len(data), dtype, data, view.shape)
 
 
 def _dtype_of_format(view):
@@ -86,7 +108,7 @@ def _of_cuda_array(data, device, writable):
     _needs(not (writable and read_only), "the buffer is read-only")
     _needs(fields.get("mask") is None, "the buffer has a mask")
     dtype = f"{kind}{width * 8}" if kind in "fiu" and order in "<|" else None
-    return Buffer(address if count else None, count * width, dtype, data)
+    return Buffer(address if count else None, count * width, dtype, data, tuple(fields["shape"]))
 
 
 class DLDevice(ctypes.Structure):
@@ -132,7 +154,7 @@ def _of_dlpack(data, device):
         dtype = f"{_DLPACK_KINDS[tensor.code]}{tensor.bits}"
     address = (tensor.data or 0) + tensor.byte_offset
     # The capsule was not taken over, so it frees the tensor at its own end.
-    return Buffer(address if count else None, count * tensor.bits // 8, dtype, (data, capsule))
+    return Buffer(address if count else None, count * tensor.bits // 8, dtype, (data, capsule), tuple(shape))
 
 
 def _count(shape, strides, step):

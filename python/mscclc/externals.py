@@ -1,12 +1,14 @@
 """What plans take beside input and output, from objects of Python: externals of row functions, and
 arrays of flags."""
 
+import ctypes
 import json
+import math
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from ._library import External, Flags
 from ._numbers import DTYPES
-from .buffers import buffer_of
+from .buffers import buffer_of, external_buffer, needs_columns
 from .errors import UsageError
 
 # What a call's externals may be of, and the plan's word for the call's own type.
@@ -93,13 +95,15 @@ def externals_for(
 ) -> Tuple[Any, List[Any]]:
     """The externals of a call on elements of `dtype`, for C, and what keeps their memory alive.
     UsageError: one is missing, is no external of the plan, or not as the plan declares it."""
-    left = dict(given)
+    names = {one.name for one in declared}
+    _refuse_unknown("external", [name for name in given if name not in names], declared)
     made, owners = (External * len(declared))(), []
     for to, external in zip(made, declared):
-        if external.name not in left:
-            raise UsageError(f"the plan's external '{external.name}' is missing")
-        owners.append(_fill(to, external, left.pop(external.name), device, dtype))
-    _refuse_unknown("external", left, declared)
+        if external.name not in given:
+            raise UsageError(
+                f"the plan's external '{external.name}' is missing: {external.kind} {external.type}"
+            )
+        owners.append(_fill(to, external, given[external.name], device, dtype))
     return made, owners
 
 
@@ -120,19 +124,33 @@ def _fill(to, external, data, device, dtype):
     number, width = _TYPES[type]
     to.name, to.dtype, to.rows, to.columns = external.name.encode(), number, 1, external.columns
     if external.kind == "scalar" and isinstance(data, (int, float)):
-        to.value = data
+        to.value = _number_of(external, data)
         return None
-    buffer = buffer_of(data, device, writable=external.written)
+    buffer = external_buffer(external.name, data, device, external.written)
     if buffer.dtype not in (None, type, _BITS[width]):
         raise UsageError(f"the external '{external.name}' is of {type}, not of {buffer.dtype}")
+    needs_columns(f"the external '{external.name}'", buffer, external.columns, width)
     row = external.columns * width
     if buffer.bytes % row != 0 or (buffer.bytes != row and not external.has_rows):
         raise UsageError(
-            f"the external '{external.name}' has {buffer.bytes / width:g} elements; it has"
-            f" {external.columns} {type}" + (" a row" if external.has_rows else "")
+            f"the external '{external.name}' has {buffer.bytes / width:g} elements; the plan"
+            f" declares {external.columns} {type}" + (" a row" if external.has_rows else "")
         )
     to.data, to.rows = buffer.address, buffer.bytes // row
     return buffer
+
+
+def _number_of(external, data):
+    """A scalar is stored as f32 or less: numbers beyond its range would become infinities."""
+    try:
+        value = float(data)
+    except OverflowError:
+        value = math.inf
+    if math.isinf(ctypes.c_float(value).value) and not (isinstance(data, float) and math.isinf(data)):
+        # Of 10 ** 400, say, all digits would be no help.
+        said = data if isinstance(data, float) else f"a number of {data.bit_length()} bits"
+        raise UsageError(f"the external '{external.name}' is {said}, which is not finite in f32")
+    return value
 
 
 def flags_for(

@@ -5,7 +5,7 @@ from typing import Any, Dict, Optional
 
 from ._library import Call, check, library
 from ._numbers import DTYPE_DEFAULT, element_type, op_number
-from .buffers import Buffer, buffer_of
+from .buffers import Buffer, buffer_of, needs_columns
 from .errors import UsageError
 from .externals import RowsOfPlan, externals_for, flags_for
 from .work import Work
@@ -69,6 +69,8 @@ class LoadedPlan:
         if target is not source:
             own = self._rows.output_type
             needs_type("output", target, dtype if own == "T" else own, is_said)
+        if any_width:
+            self._needs_rows(source, target, dtype)
         if launch_order not in _LAUNCH_ORDERS:
             raise UsageError(f"launch_order is one of {', '.join(_LAUNCH_ORDERS)}")
         return self._launch(
@@ -94,6 +96,13 @@ class LoadedPlan:
         launch = library().mscclc_plan_launch
         check(launch(self._handle, ctypes.byref(call), most, comm._queue(stream)))
         return Work(comm, (source, target, *outside[1], *words[1]), stream)
+
+    def _needs_rows(self, source, target, dtype):
+        """Shapes that do not say other rows than the plan's."""
+        own, columns = self._rows.output_type, self._rows.columns
+        needs_columns("the input", source, columns, element_type(dtype)[1])
+        if target is not source:
+            needs_columns("the output", target, columns, element_type(dtype if own == "T" else own)[1])
 
     def _needs_buffers(self, source, target, most, dtype):
         """The plan may use no more than is there, nor may a part of a buffer be left out."""

@@ -23,7 +23,7 @@ from .work import Work
 
 __all__ = ["RowChoice", "RowPlans", "choose_rows", "row_plan"]
 
-_MOST = (1 << 64) - 1
+_MOST, _MOST_BYTES = (1 << 64) - 1, (1 << 63) - 1
 
 
 class RowChoice(NamedTuple):
@@ -85,8 +85,9 @@ class RowPlans:
     ):
         """Collective. `max_rows`: of a message, the larger of input and output. `order`: None is the
         communicator's."""
-        self._columns, self._dtype = columns, dtype
-        self._max_rows = number(max_rows, "max_rows", 1, _MOST)
+        self._columns, self._dtype = number(columns, "columns", 1, _MOST), dtype
+        width = columns * element_type(dtype)[1]
+        self._max_rows = number(max_rows, "max_rows", 1, max(1, _MOST_BYTES // width))
         self._loaded: List[Tuple[int, LoadedPlan]] = []  # by the most rows
         shape = {"ranks": comm.size, "columns": columns, "dtype": dtype}
         self._name, self._shape, self._orders = name, shape, {None}
@@ -95,7 +96,6 @@ class RowPlans:
         while rows <= max_rows:
             most = min(choose_rows(name, rows=rows, order=order, **shape).most_rows, max_rows)
             plan = row_plan(name, rows=rows, order=order, **shape)
-            width = columns * element_type(dtype)[1]
             self._loaded.append((most, comm.load(plan, most * width, dtype)))
             rows = most + 1
         self._comm, self._rows = comm, self._loaded[0][1]._rows

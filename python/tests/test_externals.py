@@ -57,20 +57,78 @@ class Externals(unittest.TestCase):
                 assert outside["s"][0] == 127 + 4, outside["s"]  # of 1, 4, 7, 10: 2 ** 4
             run = lambda **changed: plan.run(
                 array.array("f", given), externals={{**externals(), **changed}})
-            refused("the plan's external 'residual' is missing", plan.run, array.array("f", given))
+            refused("the plan's external 'residual' is missing: row T", plan.run, array.array("f", given))
             refused("no external 'more'; it has 'residual', 'gain'", run, more=1.0)
             refused("'residual' is of f32, not of f64", run,
                     residual=array.array("d", range(rows * columns)))
-            refused("'gain' has 9 elements; it has 8 f32", run, gain=floats(*range(9)))
-            refused("'residual' has 12 elements; it has 8 f32 a row", run,
+            refused("'gain' has 9 elements; the plan declares 8 f32", run, gain=floats(*range(9)))
+            refused("'residual' has 12 elements; the plan declares 8 f32 a row", run,
                     residual=floats(*range(12)))
             refused("'total' is of f32, not of u8", run, total=bytearray(12))
-            refused("the buffer is read-only", run, residual=bytes(96))
+            refused("the external 'residual': the buffer is read-only", run, residual=bytes(96))
             refused("the external 'residual' has 2 rows: the call needs 3 x 8 f32", run,
                     residual=floats(*range(16)), error=mscclc.LibraryError)
+            refused("the external 'residual': the buffer is not contiguous", run,
+                    residual=memoryview(floats(*range(48)))[::2])
+            refused("the external 'gain': float is not a buffer", run, gain=2.0)
+            misspelt = externals()
+            misspelt["gian"] = misspelt.pop("gain")
+            refused("no external 'gian'; it has 'residual', 'gain'", plan.run,
+                    array.array("f", given), externals=misspelt)
             plain = comm.load({mscclc.compile("allreduce_1shot_ordered", R=2).to_json()!r}, 1 << 12)
             refused("the plan has no external 'x'; it has none", plain.run, floats(1, 2, 3, 4),
                     externals=dict(x=1))
+            print("ok")
+        """
+        self.assertEqual(run(2, body), ["ok", "ok"])
+
+    def test_shapes(self):
+        """The last of several dimensions is a row; one dimension holds any rows."""
+        body = f"""if 1:
+            plan = comm.load({mscclc.compile(PROGRAM).to_json()!r}, 1 << 12)
+            rows, columns = 4, 8
+            def of(*shape, words=range(32), type="f"):
+                return memoryview(array.array(type, words)).cast("B").cast(type, shape)
+            def externals(**other):
+                return dict(residual=of(4, 8), gain=of(8, words=range(8)), scale=0.5,
+                            q=of(2, 2, 8, type="B"), s=of(4, 2, words=range(8), type="B"),
+                            total=of(2, 2, words=range(4)), **other)
+            def run(input=None, output=None, **changed):
+                plan.run(of(2, 2, 8) if input is None else input, output,
+                         externals={{**externals(), **changed}}).wait()
+            for shape in ((4, 8), (2, 2, 8), (1, 4, 8), (32,)):
+                run(of(*shape), of(*shape), residual=of(*shape))
+            run(gain=of(1, 8, words=range(8)))
+            for shape in ((2, 16), (8, 4), (32, 1), (2, 8, 2)):
+                text = f"has the shape {{shape}}, and should have (..., 8)"
+                refused("the input " + text, run, of(*shape), of(4, 8))
+                refused("the output " + text, run, of(4, 8), of(*shape))
+                refused("the external 'residual' " + text, run, residual=of(*shape))
+            refused("the external 'q' has the shape (8, 4)", run, q=of(8, 4, type="B"))
+            refused("the external 's' has the shape (2, 4), and should have (..., 2)", run,
+                    s=of(2, 4, words=range(8), type="B"))
+            refused("the external 'gain' has the shape (4, 2)", run, gain=of(4, 2, words=range(8)))
+            print("ok")
+        """
+        self.assertEqual(run(2, body), ["ok", "ok"])
+
+    def test_numbers(self):
+        """What f32 has no finite number for is refused; infinity itself is a number as others."""
+        body = f"""if 1:
+            plan = comm.load({mscclc.compile(PROGRAM).to_json()!r}, 1 << 12)
+            def run(scale):
+                out = floats(*[0] * 8)
+                plan.run(floats(*[1] * 8), out, externals=dict(
+                    residual=floats(*[0] * 8), gain=floats(*[1] * 8), scale=scale, q=bytearray(8),
+                    s=bytearray(2), total=floats(0))).wait()
+                return list(out)
+            inf = float("inf")
+            assert run(inf) == [inf] * 8 and run(-inf) == [-inf] * 8 and run(3) == [6.0] * 8
+            assert run(1.5e38) == [2 * floats(1.5e38)[0]] * 8
+            refused("the external 'scale' is 1e+300, which is not finite in f32", run, 1e300)
+            refused("the external 'scale' is -3.5e+38, which is not", run, -3.5e38)
+            refused("'scale' is a number of 1329 bits, which is not finite in f32", run, 10 ** 400)
+            refused("'scale' is a number of 133 bits", run, 10 ** 40)
             print("ok")
         """
         self.assertEqual(run(2, body), ["ok", "ok"])

@@ -40,7 +40,7 @@ class RowPlans(unittest.TestCase):
         for text, name, changed in (
             ("'norm' is none of the collectives of rows: allreduce_norm, ", "norm", {}),
             ("one rank has nothing to add up", "allreduce_norm", {"ranks": 1}),
-            ("9 columns of f32: a row has", "allreduce_norm", {"columns": 9}),
+            ("9 columns of f32: rows of .allreduce_norm. have a multiple of 4 columns.* pad them to 12 columns", "allreduce_norm", {"columns": 9}),
             ("0 rows are no message", "allreduce_norm", {"rows": 0}),
         ):
             with self.assertRaisesRegex(mscclc.LibraryError, text):
@@ -88,6 +88,8 @@ class RowPlans(unittest.TestCase):
             norm.run(floats(), floats(), externals=outside).wait()  # a batch of no rows
             refused("are 65538 rows of 64 f32; loaded are plans for whole rows, 65537 at most",
                     norm.run, floats(*[1] * (most + 1) * columns))
+            refused("max_rows is 1000000000000000000; allowed are whole numbers from 1 to", comm.load_rows,
+                    "allreduce_norm", columns, 10**18)
             refused("1.01562 rows of 64 f32", norm.run, floats(*[1] * 65))
             refused("the input is of 'f64', and the call takes it for 'f32'", norm.run,
                     array.array("d", [1] * 64), externals=outside)

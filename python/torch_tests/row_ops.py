@@ -139,6 +139,32 @@ def by_shape(ranks):
         plans.unload("by_shape")
 
 
+def gradients(ranks):
+    """There are none: a backward pass says so, also where the graph was compiled; a forward pass needs none."""
+    _load("rows_backward")
+    words = "run_rows has no gradient", "torch.no_grad()"
+
+    def layer(x, residual, weight):
+        return torch.ops.mscclc.run_rows(x * 1, "rows_backward", NAMES, [weight], [residual], [1.0])[0] * 1
+
+    for call in (layer, torch.compile(layer, fullgraph=True, backend="aot_eager")):
+        for which in range(3):
+            given = [one.requires_grad_(i == which) for i, one in enumerate(_given(2))]
+            out = call(*given)
+            equal(out, layer(*[one.detach() for one in given]), "forward")
+            refused(lambda: out.sum().backward(), *words)
+            assert all(one.grad is None for one in given)
+    x, residual, weight = [one.requires_grad_() for one in _given(2)]
+    with torch.no_grad():
+        assert not layer(x, residual, weight).requires_grad
+    out, total = torch.empty_like(x.detach()), torch.empty(2)
+    q = torch.empty(2, COLUMNS, dtype=torch.float8_e4m3fn)
+    torch.ops.mscclc.run_rows_(x, out, "rows_backward", ["weight", "residual", "q", "total", "scale"],
+                               [weight], [residual.detach().clone(), q, total], [0.5])  # fmt: skip
+    assert not out.requires_grad
+    plans.unload("rows_backward")
+
+
 def mistakes(ranks):
     _load("rows_wrong")
     x, residual, weight = _given(2)
@@ -146,10 +172,15 @@ def mistakes(ranks):
     refused(lambda: op(x, name, NAMES, [weight], [residual], []), "3 names for 1 tensors")
     refused(lambda: op(x.double(), name, NAMES, [weight], [residual], [1.0]), "not of torch.float64")
     refused(lambda: op(x[0, :5], name, NAMES, [weight], [residual], [1.0]), "not whole rows of 16")
+    refused(lambda: op(x.T.contiguous(), name, NAMES, [weight], [residual], [1.0]),
+            "the input has the shape (16, 2), and should have (..., 16)")  # fmt: skip
+    refused(lambda: op(x, name, NAMES, [weight], [residual.reshape(4, 8)], [1.0]),
+            "the external 'residual' has the shape (4, 8), and should have (..., 16)")  # fmt: skip
+    refused(lambda: op(x, name, NAMES, [torch.ones(32)[::2]], [residual], [1.0]), "'weight' is not contiguous")
     refused(lambda: op(x, name, NAMES, [weight[:8]], [residual], [1.0]), "'weight' has 8 elements")
     refused(lambda: op(x, name, NAMES, [weight], [residual[:1]], [1.0]), "'residual' has 1 rows")
     refused(lambda: op(x, name, ["weight", "r", "scale"], [weight], [residual], [1.0]), "'residual' is inout")
     plans.unload("rows_wrong")
 
 
-CHECKS = [in_place, functional, compiled, checked, by_shape, mistakes]
+CHECKS = [in_place, functional, compiled, checked, by_shape, gradients, mistakes]

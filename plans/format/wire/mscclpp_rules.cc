@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "ir/program/applied.h"
 #include "ir/support/precondition.h"
 
 namespace mscclc {
@@ -134,6 +135,7 @@ MscclppFault MscclppRules::judge_buffer(const WireBuffer& buffer) const {
 MscclppFault MscclppRules::judge_kind(const Op& op, const OpFacts& facts) const {
   if (whole_plan_ != MscclppFault::none) return whole_plan_;
   const OpInfo& row = info(op.kind);
+  if (applies(op)) return MscclppFault::row_function;
   if (row.wire.empty()) return MscclppFault::no_such_op;
   if (op.kind == OpKind::flush) return MscclppFault::flush_ignored;
   if (facts.signals_early) return MscclppFault::signal_order;

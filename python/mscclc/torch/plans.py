@@ -86,13 +86,14 @@ def _plan(name):
     return _loaded[name]
 
 
-def memory_of(tensor: torch.Tensor) -> Buffer:
+def memory_of(tensor: torch.Tensor, what: str = "the buffer") -> Buffer:
     """Where a tensor lies. The interfaces that tensors share with arrays of others say the same, in ten times the
-    time. UsageError: it has gaps."""
+    time. UsageError: it has gaps; `what` is its name there."""
     if not tensor.is_contiguous():
-        raise UsageError("the buffer is not contiguous")
+        raise UsageError(f"{what} is not contiguous")
     bytes = tensor.numel() * tensor.element_size()
-    return Buffer(tensor.data_ptr() if bytes else None, bytes, _NAMES.get(tensor.dtype, str(tensor.dtype)), tensor)
+    dtype = _NAMES.get(tensor.dtype, str(tensor.dtype))
+    return Buffer(tensor.data_ptr() if bytes else None, bytes, dtype, tensor, tensor.shape)
 
 
 def run_on_stream(
@@ -108,12 +109,13 @@ def run_on_stream(
             raise UsageError(f"the plan is of {device}, and a tensor of {tensor.device}")
     if externals is not None:
         more["externals"] = {
-            name: memory_of(one) if isinstance(one, torch.Tensor) else one for name, one in externals.items()
+            name: memory_of(one, f"the external '{name}'") if isinstance(one, torch.Tensor) else one
+            for name, one in externals.items()
         }
     stream = None if device.type == "cpu" else torch.cuda.current_stream(device)
     if stream is not None:
         more["stream"] = stream.cuda_stream
-    work = plan.run(memory_of(input), memory_of(output), **more)
+    work = plan.run(memory_of(input, "the input"), memory_of(output, "the output"), **more)
     if stream is None:
         return work.wait()
     for tensor in (input, output, *others):

@@ -8,6 +8,8 @@
 scalars that are numbers. `run_rows_` changes what is written; `run_rows` changes nothing, and gives the output and what
 is written anew: of externals that are read, too (`inout`), in the order of their names, then of the others (`out`), in the
 order of the plan. Output and externals have as many rows as the input, or of a reducescatter those of one rank.
+
+Neither has a gradient: what `run_rows_` writes requires none, and backward() through a result of `run_rows` is an error.
 """
 
 from typing import List
@@ -100,6 +102,26 @@ def _fake_run_rows(input, name, names, read, inout, values):
             *made[1:]]  # fmt: skip
 
 
+def _save(ctx, inputs, output):
+    input, _, _, read, inout, _ = inputs
+    ctx.shapes = [input.shape, [one.shape for one in read], [one.shape for one in inout]]
+
+
+def _gradients(ctx, gradients):
+    """Those of another op, as a graph with gradients may be compiled, and then only its forward part run."""
+    given = next(one for one in gradients if one is not None)
+    input, read, inout = ctx.shapes
+    of = torch.ops.mscclc.run_rows_gradient
+    return of(given, input), None, None, [of(given, one) for one in read], [of(given, one) for one in inout], None
+
+
+def _no_gradient(given, shape):
+    raise UsageError(
+        "torch.ops.mscclc.run_rows has no gradient: call it under torch.no_grad(), or detach() what it is given"
+    )
+
+
+_library.define("run_rows_gradient(Tensor given, SymInt[] shape) -> Tensor")
 _library.define(
     "run_rows_(Tensor input, Tensor(a!) output, str name, str[] names, Tensor[] read,"
     " Tensor(b!)[] written, float[] values) -> ()"
@@ -111,5 +133,10 @@ _library.define(
 for _key in ("CPU", "CUDA"):
     _library.impl("run_rows_", _run_rows_, _key)
     _library.impl("run_rows", _run_rows, _key)
+    _library.impl("run_rows_gradient", _no_gradient, _key)
 torch.library.register_fake("mscclc::run_rows_", lambda *_: None, lib=_library)
 torch.library.register_fake("mscclc::run_rows", _fake_run_rows, lib=_library)
+torch.library.register_fake(
+    "mscclc::run_rows_gradient", lambda given, shape: given.new_empty(shape), lib=_library
+)
+torch.library.register_autograd("mscclc::run_rows", _gradients, setup_context=_save, lib=_library)
