@@ -64,10 +64,13 @@ MscclcBackend::MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, in
   }
 }
 
-MscclcBackend::~MscclcBackend() {
+MscclcBackend::~MscclcBackend() { end(); }
+
+void MscclcBackend::end() noexcept {
   const WithoutInterpreter other_threads;  // what has not ended lets go of tensors
   try {
     shutdown();
+    if (const auto forget = end_symmetric_.exchange(nullptr)) forget();
   } catch (const std::exception& error) {
     TORCH_WARN("mscclc: ", error.what());
   }

@@ -48,6 +48,8 @@ class MscclcBackend : public c10d::Backend {
   c10d::ErrorType getError() override;
   void abort() override;
   void shutdown() override;
+  /// torch calls it when the last owner goes; the destructor waits for what refers to this weakly.
+  void release_resources() override { end(); }
 #ifdef C10D_BACKEND_HAS_RECONFIGURE
   bool supportsReconfigure() const override { return changing_.has_value(); }
   c10d::ReconfigureHandle get_reconfigure_handle() const override;
@@ -56,10 +58,11 @@ class MscclcBackend : public c10d::Backend {
   /// are none, and others may be asked for. No other call at the same time, except abort().
   WorkPtr reconfigure(const c10d::ReconfigureOptions& options) override;
 #endif
-  /// The group makes memory of such devices symmetric, which `find` looks up. On all ranks between
-  /// the same calls.
-  void expect_symmetric_memory(c10::DeviceType type, FindSymmetric find) {
+  /// The group makes memory of such devices symmetric, which `find` looks up; `end` is called when
+  /// the group has ended. On all ranks between the same calls.
+  void expect_symmetric_memory(c10::DeviceType type, FindSymmetric find, void (*end)()) {
     if (type == c10::kCPU || promises_symmetric_) find_symmetric_ = find;
+    end_symmetric_ = end;
   }
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
@@ -154,6 +157,7 @@ class MscclcBackend : public c10d::Backend {
   std::vector<std::shared_ptr<CallQueue>> queues();
   /// Waits for what was queued, and lets go of the ranks.
   void close_queues();
+  void end() noexcept;
 
   const std::string group_;
   std::chrono::milliseconds timeout_;
@@ -162,6 +166,7 @@ class MscclcBackend : public c10d::Backend {
   const Others others_;
 
   std::atomic<FindSymmetric> find_symmetric_{nullptr};  ///< nullptr: there is no such memory
+  std::atomic<void (*)()> end_symmetric_{nullptr};      ///< nullptr: there was none
 
   std::optional<ChangingRank> changing_;  ///< of a group that reconfigure() is for
 
