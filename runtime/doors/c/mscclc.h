@@ -186,9 +186,11 @@ typedef struct mscclc_store {
   int (*get)(void *user, const char *key, void *value, size_t *bytes, uint32_t timeout_ms);
   /* The key is not needed any more. May be NULL. */
   int (*remove)(void *user, const char *key);
+  /* Not 0: this rank waits no longer for ranks that have not come, which learn it. May be NULL. */
+  int (*given_up)(void *user);
 } mscclc_store_t;
 #define MSCCLC_STORE_INIT \
-  { sizeof(mscclc_store_t), NULL, NULL, NULL, NULL }
+  { sizeof(mscclc_store_t), NULL, NULL, NULL, NULL, NULL }
 
 /* Makes an id of a communicator that is to be, and serves it: the process must live until all ranks
  * have come. They are waited for as long as this process' MSCCLC_TIMEOUT says. Any thread. */

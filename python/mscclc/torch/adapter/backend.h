@@ -41,6 +41,8 @@ class MscclcBackend : public c10d::Backend {
   void startCoalescing() override;
   WorkPtr endCoalescing() override;
   // Virtual in some versions of torch only, and so without `override`.
+  /// Of later calls. Where ranks have met, it may become shorter on the host, and not change on a
+  /// GPU.
   void setTimeout(std::chrono::milliseconds timeout);
   c10::intrusive_ptr<Options> getBackendOptions();
   void setSequenceNumberForGroup() override {}
@@ -129,6 +131,7 @@ class MscclcBackend : public c10d::Backend {
   struct Meeting {
     c10::intrusive_ptr<c10d::Store> store;  ///< none before reconfigure()
     std::string keys;                       ///< what begins the keys of this backend there
+    std::string aborted = {};               ///< why its ranks were given up; "": they were not
   };
   /// Of the last ones.
   struct Numbers {
@@ -142,6 +145,7 @@ class MscclcBackend : public c10d::Backend {
   WorkPtr submit(const Where& where, Request request);
   WorkPtr submit(Request request);
   std::shared_ptr<CallQueue> queue(const Where& where);
+  std::chrono::milliseconds timeout_on(const CallQueue& queue);
   /// What of a collective's tensors is symmetric, so far.
   SymmetricBuffers symmetric(const Where& where, const Tensors& tensors) const;
   /// Connects them all at once.
