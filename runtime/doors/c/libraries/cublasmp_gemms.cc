@@ -93,6 +93,7 @@ class CublasMpGemms final : public OtherGemms {
   bool make_matrix(const Spread& spread, Dtype dtype, mp::Matrix& made, Diagnostics& diagnostics);
   bool describe(Weight& weight, Diagnostics& diagnostics);
   bool measure(Weight& weight, Diagnostics& diagnostics);
+  bool begin(Diagnostics& diagnostics);
   bool make_room(Diagnostics& diagnostics);
   bool name_operands(const Weight& weight, const OverlapCall& call, size_t w,
                      Diagnostics& diagnostics);
@@ -214,8 +215,7 @@ bool CublasMpGemms::make_room(Diagnostics& diagnostics) {
                                        "make room for products", diagnostics);
 }
 
-bool CublasMpGemms::make(Diagnostics& diagnostics) {
-  const InsideReal inside;
+bool CublasMpGemms::begin(Diagnostics& diagnostics) {
   if (!succeeded(library_.Create(&handle_, nullptr), "begin", diagnostics) ||
       !make_grids(diagnostics)) {
     return false;
@@ -226,7 +226,16 @@ bool CublasMpGemms::make(Diagnostics& diagnostics) {
         product_of(config_, ranks_->communicator().size(), static_cast<int64_t>(columns));
     if (!describe(weight, diagnostics) || !measure(weight, diagnostics)) return false;
   }
-  return make_room(diagnostics);
+  return true;
+}
+
+/// A product that the library refuses ends nothing but this: all ranks learn it before they make
+/// room together.
+bool CublasMpGemms::make(Diagnostics& diagnostics) {
+  constexpr auto kWhat = "make such a product by cuBLASMp";
+  const InsideReal inside;
+  return ranks_->all_are_able(begin(diagnostics), kWhat, diagnostics) &&
+         ranks_->all_are_able(make_room(diagnostics), kWhat, diagnostics);
 }
 
 bool CublasMpGemms::name_operands(const Weight& weight, const OverlapCall& call, size_t w,
