@@ -588,11 +588,12 @@ typedef struct mscclc_overlap_config {
   size_t gemm_workspace_bytes; /* of mscclc_gemm_t, for `gemm` */
   int32_t caller_workspace;    /* not 0: calls give a workspace */
   int32_t activation;          /* of what is complete, with its bias: mscclc_activation */
+  const char *agreed; /* what else callers do alike, for an error where ranks differ; NULL: "" */
 } mscclc_overlap_config_t;
 #define MSCCLC_OVERLAP_CONFIG_INIT                                                     \
   {                                                                                    \
     sizeof(mscclc_overlap_config_t), 0, 0, 0, 0, NULL, 1, 0, MSCCLC_BF16, MSCCLC_BF16, \
-        MSCCLC_BF16, MSCCLC_ORDER_DEFAULT, 0, NULL, 0, 0, NULL, NULL, 0, 0, 0          \
+        MSCCLC_BF16, MSCCLC_ORDER_DEFAULT, 0, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL    \
   }
 
 /* One run: memory of the device, at multiples of 16 bytes. Arrays have `weights` entries. */
@@ -625,8 +626,7 @@ MSCCLC_API mscclc_result_t mscclc_overlap_run(mscclc_overlap_t *overlap,
 /* A JSON object: "backend", "chunks", "budget", "why", and "in_graphs", such an object, where
  * captured runs are served by another; mscclc_free() frees *text. Local. */
 MSCCLC_API mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t *overlap, char **text);
-/* A JSON list of "name", "available", "why", in the same way; `device` is not opened. Any thread.
- */
+/* A JSON list of "name", "available", "why", so freed; `device` is not opened. Any thread. */
 MSCCLC_API mscclc_result_t mscclc_overlap_backends(int32_t device, char **text);
 /* Waits for all that is on its device; before or after mscclc_comm_destroy(). No graph may run it
  * any more. */
