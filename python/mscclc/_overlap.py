@@ -69,6 +69,7 @@ class Config(Structure):
         ("gemm_workspace_bytes", c_size_t),
         ("caller_workspace", c_int32),
         ("activation", c_int32),
+        ("agreed", c_char_p),
     ]
 
 
@@ -106,6 +107,7 @@ class Shape(NamedTuple):
     backend: str = "auto"
     chunks: int = 0
     budget: int = 0
+    reduce_op: str = "none"  # what callers make of a sum: only compared among ranks
 
 
 class Buffers(NamedTuple):
@@ -124,8 +126,12 @@ class Buffers(NamedTuple):
 class Overlap:
     """An object of a communicator. For one thread at a time: runs share the arguments of the C call."""
 
-    def __init__(self, comm: Communicator, shape: Shape, gemm: Optional[Callable[[Gemm, Optional[int]], None]] = None):
-        """Collective. `gemm` computes a product on a stream (docs/overlap.md); None: the library does."""
+    def __init__(
+        self, comm: Communicator, shape: Shape, gemm: Optional[Callable[[Gemm, Optional[int]], None]] = None,
+        by: Optional[str] = None,
+    ):  # fmt: skip
+        """Collective. `gemm` computes a product on a stream (docs/overlap.md); None: the library does. `by`: its name,
+        the same on all ranks."""
         self._comm, self._raised, self._handle = comm, [], c_void_p()
         self._function = GemmFunction() if gemm is None else GemmFunction(self._guarded(gemm))
         widths = (c_uint64 * len(shape.n))(*shape.n)
@@ -134,6 +140,7 @@ class Overlap:
             shape.b_transposed, DTYPES[shape.a][0], DTYPES[shape.b][0], DTYPES[shape.out][0],
             ORDERS[shape.order], shape.bias, shape.backend.encode(), shape.chunks, shape.budget,
             self._function, None, 0, True, 0,
+            f"reduce_op={shape.reduce_op}, gemm={by or ('own' if gemm is None else 'given')}".encode(),
         )  # fmt: skip
         create, handle = library().mscclc_overlap_create, comm._own()
         arguments = [handle, ctypes.byref(config), ctypes.byref(self._handle)]

@@ -27,7 +27,7 @@ from .work import Work, needs_no_group
 
 __all__ = ["Communicator", "LoadedPlan", "Work", "unique_id"]
 
-_MOST_SECONDS = 4_000_000  # milliseconds must fit in 32 bits
+MOST_SECONDS = 4_000_000  # milliseconds must fit in 32 bits
 _MANY = 8  # works of a stream that nothing refers to, before their end is asked for
 
 
@@ -304,8 +304,8 @@ def _text_of(plan):
 def _milliseconds(timeout):
     """0: none is given, or 0. A timeout that is none of these is not rounded to 0."""
     try:
-        if 0 <= (timeout or 0) <= _MOST_SECONDS:
+        if 0 <= (timeout or 0) <= MOST_SECONDS:
             return math.ceil((timeout or 0) * 1000)
     except TypeError:
         pass
-    raise UsageError(f"the timeout is {timeout!r}; allowed are 0 to {_MOST_SECONDS} s")
+    raise UsageError(f"the timeout is {timeout!r}; allowed are 0 to {MOST_SECONDS} s")

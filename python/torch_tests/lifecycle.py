@@ -217,6 +217,73 @@ def aborts(ranks):
     dist.destroy_process_group()
 
 
+def aborts_before_ranks_have_met(ranks):
+    """What waits for ranks that do not come ends, now and later, whichever rank it is."""
+    init(ranks, name="abort early")
+    dist.barrier()
+    for waiting in (0, ranks.size - 1):
+        group = dist.new_group()
+        backend = group._get_backend(torch.device("cpu"))
+        if ranks.rank == waiting:
+            work = dist.all_reduce(torch.ones(3), group=group, async_op=True)
+            ending = threading.Timer(0.3, backend.abort)
+            ending.start()
+            refused(work.wait, "was aborted")
+            ending.join()
+            refused(lambda: _sum(ranks, group), "was aborted")
+            refused(lambda: dist.isend(torch.ones(3), (waiting + 1) % ranks.size, group=group), "was aborted")
+        dist.barrier()
+        dist.destroy_process_group(group)
+    dist.destroy_process_group()
+
+
+def aborts_before_a_message_is_met(ranks):
+    init(ranks, name="abort message")
+    group = dist.new_group()
+    _sum(ranks, group)
+    if ranks.rank == 0:
+        work = dist.isend(torch.ones(3), 1, group=group)
+        ending = threading.Timer(0.3, group._get_backend(torch.device("cpu")).abort)
+        ending.start()
+        refused(work.wait, "was aborted")
+        ending.join()
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def barriers_that_name_devices(ranks):
+    """Without a GPU they are on the host, and leave nothing that a later call or the end meets."""
+    init(ranks, name="named devices")
+    _sum(ranks)
+    options = dist.BarrierOptions()
+    options.device_ids = [0]
+    backend = dist.group.WORLD._get_backend(torch.device("cpu"))
+    for _ in range(2):
+        dist.barrier(device_ids=[0])
+        backend.barrier(options).wait()
+        dist.barrier()
+    options.device_ids = [-3]
+    refused(lambda: backend.barrier(options), "no GPU -3")
+    _sum(ranks)
+    dist.destroy_process_group()
+
+
+def timeouts_that_are_set_later(ranks):
+    init(ranks, name="set timeout")
+    dist.barrier()
+    group = dist.new_group(timeout=PATIENCE)
+    _sum(ranks, group)
+    refused(lambda: group.set_timeout(2 * PATIENCE), f"timeout of {1000 * int(PATIENCE.total_seconds())} ms")
+    group.set_timeout(datetime.timedelta(milliseconds=300))
+    if ranks.rank == 0:  # the others do not come
+        refused(lambda: _sum(ranks, group), "all_reduce 2 of rank 0", "within 300 ms")
+    dist.barrier()
+    early = dist.new_group()
+    early.set_timeout(2 * PATIENCE)
+    _sum(ranks, early)
+    dist.destroy_process_group()
+
+
 def after_fork(ranks):
     """A child is refused, and ends; the parent goes on."""
     init(ranks, name="fork")
@@ -279,5 +346,6 @@ def a_rank_that_dies(ranks):
 
 CHECKS = [
     no_adapter, spellings, stores, many_times, dropped_with_works, debug_wrapper, fallback,
-    timeouts, aborts, after_fork, the_end_of_the_interpreter, sizes_that_differ, a_rank_that_dies,
+    timeouts, timeouts_that_are_set_later, aborts, aborts_before_ranks_have_met,
+    aborts_before_a_message_is_met, barriers_that_name_devices, after_fork, the_end_of_the_interpreter, sizes_that_differ, a_rank_that_dies,
 ]  # fmt: skip

@@ -5,6 +5,7 @@ numbers are small and whole, all orders of additions have the same bits.
 """
 
 import contextlib
+import datetime
 from unittest import mock
 
 import torch
@@ -317,6 +318,10 @@ def what_is_wrong(ranks):
     refused(lambda: gather(A[0], [B], 0, group), "A is a matrix", "[4]")
     refused(lambda: gather(A, [torch.ones(5, 3)], 0, group), "matrix of 4 rows", "[5, 3]")
     refused(lambda: gather(A, [], 0, group), "no B")
+    refused(lambda: gather(A, B, 0, group), "Bs is a list", "not a tensor")
+    refused(lambda: gather(A, [B], 0, group, biases=torch.ones(3)), "biases is a list", "not a tensor")
+    refused(lambda: ops.all_to_all_matmul(A, None, group), "Bs is a list", "not None")
+    refused(lambda: reduce(A, B, "sum", None), "not None", "dist.group.WORLD")
     refused(lambda: gather(A, [B], 0, group, biases=[torch.ones(4)]), "3 values", "[4]")
     refused(lambda: gather(A, [B, B], 0, group, biases=[torch.ones(3)]), "1 biases for 2 weights")
     refused(lambda: gather(A, [B.bfloat16()], 0, group), "torch.float32", "torch.bfloat16")
@@ -342,6 +347,17 @@ def what_is_wrong(ranks):
         ),
         "a scale of A has one value", "[3]",
     )  # fmt: skip
+    refused(
+        lambda: ops.all_gather_scaled_matmul(
+            eight, [eight.t()], None, [torch.tensor(1.0)], 0, group, [None], [None], [torch.bfloat16], [False]
+        ),
+        "A_scale is a tensor, not None",
+    )  # fmt: skip
+    refused(
+        lambda: ops.scaled_matmul_reduce_scatter(eight, eight.t(), torch.tensor(1.0), None, "sum", 0, 0, group),
+        "B_scale is a tensor, not None",
+    )  # fmt: skip
+    refused(lambda: ops.backends("xpu"), "cpu or cuda", "xpu")
 
 
 def queries(ranks):
@@ -536,6 +552,37 @@ def who_watches_sees_ops(ranks):
         assert isinstance(reduce(A), FakeTensor)
 
 
+def what_ranks_do_unlike_one_another(ranks):
+    """What the library does not do itself is compared, too; then the group goes on."""
+    if ranks.size == 1:
+        return
+    A, B, first = torch.ones(2 * ranks.size, 4), torch.ones(4, 11), ranks.rank == 0
+    for call in (
+        lambda op: ops.matmul_all_reduce(A, B, op, ranks.gloo),
+        lambda op: ops.matmul_reduce_scatter(A, B, op, 0, ranks.gloo),
+    ):
+        refused(lambda: call("sum" if first else "avg"), "reduce_op=sum", "reduce_op=avg")  # noqa: B023
+        call("avg")
+    refused(
+        lambda: ops.matmul_all_reduce(A, B, "sum", ranks.gloo, gemm="torch" if first else "own"),
+        "gemm=torch", "gemm=own",
+    )  # fmt: skip
+    equal(ops.matmul_all_reduce(A, B, "sum", ranks.gloo), torch.full((len(A), 11), 4.0 * ranks.size))
+
+
+def waits_as_long_as_the_group(ranks):
+    """For ranks that call nothing."""
+    if ranks.size == 1:
+        return
+    for backend in ("gloo", "mscclc"):
+        group = dist.new_group(backend=backend, timeout=datetime.timedelta(seconds=15))  # in which all must meet
+        reduce = lambda: ops.matmul_all_reduce(torch.ones(2, 4), torch.ones(4, 3), "sum", group)  # noqa: E731, B023
+        reduce()
+        if ranks.rank == 0:
+            refused(reduce, "15")
+        dist.barrier(ranks.gloo)
+
+
 def closed_and_made_again(ranks):
     for _ in range(2):
         equal(ops.matmul_all_reduce(torch.ones(1, 4), torch.ones(4, 3), "sum", ranks.gloo),
@@ -549,5 +596,5 @@ CHECKS = [
     backends_have_the_same_bits, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object, nothing_to_do,
     nothing_to_scale, memory_of_any_kind, groups_beside_one_another, what_is_wrong, queries, one_rank_asks_alone,
     in_graphs, captures_are_of_the_tensors_device, a_product_that_fails, shapes_that_come_again, who_watches_sees_ops,
-    closed_and_made_again,
+    what_ranks_do_unlike_one_another, waits_as_long_as_the_group, closed_and_made_again,
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Symmetric memory on the host device: torch's interface with our backend, our class over torch."""
 
 import ctypes
+import datetime
 import gc
 import itertools
 import os
@@ -323,6 +324,55 @@ def all_orders_of_the_end(ranks):
         gc.collect()
 
 
+def ranks_let_go_at_different_times(ranks):
+    """A group's memory has one meeting: what is made next does not depend on what a rank still holds."""
+    group = _group(ranks, "let go")
+    make = {
+        "class": lambda: mscclc.SymmetricMemory(64, group, device="cpu", backend="torch"),
+        "torch": lambda: symm.rendezvous(symm.empty(64, dtype=torch.uint8, device="cpu"), group),
+    }
+    for first, second in itertools.product(make, make):
+        held = make[first]()
+        if ranks.rank == 0:
+            del held
+            gc.collect()
+        make[second]().barrier()
+        held = None
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def a_barrier_waits_as_long_as_the_group(ranks):
+    _group(ranks, "patience")
+    dist.barrier()
+    group = dist.new_group(timeout=datetime.timedelta(seconds=15))  # in which all must make it
+    memory = mscclc.SymmetricMemory(4, group, device="cpu", backend="torch")
+    memory.barrier()
+    if ranks.rank == 0:  # the others do not come
+        refused(memory.barrier, "within 15000 ms")
+    dist.barrier()
+    memory.close()
+    dist.destroy_process_group()
+
+
+def teams_end_with_their_groups(ranks):
+    """Groups of all backends, and memory that has gone before or goes after them."""
+    for backend in ("mscclc", "gloo"):
+        for i in range(10):
+            group = _group(ranks, f"{backend} ends {i}", backend=backend)
+            memory = mscclc.SymmetricMemory(64, group, device="cpu", backend="torch")
+            memory.barrier()
+            if i % 2:
+                del memory
+            del group
+            dist.destroy_process_group()
+            if i == 3:
+                before = _held()
+        after = _held()
+        memory = None
+        assert all(a <= b + 3 for a, b in zip(after, before)), (before, after)
+
+
 def nothing_stays(ranks):
     group = _group(ranks, "many")
 
@@ -377,5 +427,6 @@ def a_rank_that_dies(ranks):
 CHECKS = [
     chosen_by_torch, every_rank_reads_every_peer, who_sees_a_write, signals, other_threads_go_on,
     parts_and_shapes, of_sizes_that_differ, not_symmetric, handles_of_others, names, names_of_groups, outsiders,
-    groups_made_again, all_orders_of_the_end, nothing_stays, with_gloo, a_rank_that_dies,
+    groups_made_again, all_orders_of_the_end, ranks_let_go_at_different_times,
+    a_barrier_waits_as_long_as_the_group, teams_end_with_their_groups, nothing_stays, with_gloo, a_rank_that_dies,
 ]  # fmt: skip

@@ -68,6 +68,7 @@ struct OverlapConfig {
   uint32_t chunks = 0;
   uint32_t budget = 0;        ///< multiprocessors for the plan while GEMMs run; 0: by the table
   bool own_workspace = true;  ///< false: runs give one
+  std::string agreed = "";    ///< what callers do besides, the same on all ranks
 };
 
 /// One run: memory of the device, at multiples of 16 bytes. Vectors have an entry for each B.

@@ -42,7 +42,7 @@ class OfTorch:
                 torch.cuda.current_stream(device).synchronize()
             dist.barrier(group)
         else:
-            _ops().symmetric_barrier(self._handle, 0, 0)
+            _ops().symmetric_barrier(self._handle)
 
     def close(self):
         if self._team is not None:

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from ..buffers import Buffer
-from ..communicator import Communicator, LoadedPlan, unique_id
+from ..communicator import MOST_SECONDS, Communicator, LoadedPlan, unique_id
 from ..errors import UsageError
 from ..row_plans import RowPlans
 from . import orders
@@ -62,11 +62,29 @@ def _keep(name, group, device, load_by):
 
 
 def communicator(group: Optional[dist.ProcessGroup], device: torch.device) -> Communicator:
-    """Collective: a communicator of its own over a group, for tensors of a device."""
+    """Collective: a communicator of its own over a group, for tensors of a device. Ranks wait as long as the group's
+    do."""
     rank, ranks = dist.get_rank(group), dist.get_world_size(group)
     ids = [unique_id() if rank == 0 else None]
     dist.broadcast_object_list(ids, group=group, group_src=0)
-    return Communicator(ranks, ids[0], rank, device=device.index if device.type == "cuda" else None)
+    number = device.index if device.type == "cuda" else None
+    return Communicator(ranks, ids[0], rank, device=number, timeout=_timeout(group, device))
+
+
+def _timeout(group, device):
+    """Of a group's calls, in seconds; None: neither its backend for the device nor one for the host says it."""
+    ranks = dist.group.WORLD if group is None else group
+    for of in (torch.device(device.type), torch.device("cpu")):
+        try:
+            backend = ranks._get_backend(of)
+            if backend.name() == "mscclc":
+                found = torch.ops.mscclc.group_timeout(ranks.group_name, of) / 1000
+            else:
+                found = backend.options._timeout.total_seconds()
+            return min(found, MOST_SECONDS)
+        except (AttributeError, RuntimeError):  # it has no such backend, or that no options
+            continue
+    return None
 
 
 def alone(device: torch.device) -> Communicator:

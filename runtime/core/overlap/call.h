@@ -9,6 +9,7 @@ namespace mscclc::overlap {
 struct RunNeeds {
   uint64_t workspace_bytes = 0;  ///< that the call must bring; 0: none
   bool gives_gathered = true;    ///< the call may ask for what was gathered
+  uint32_t ranks = 1;
 };
 
 /// False: reported (bad-call), with what is required and what was given.

@@ -130,7 +130,8 @@ NamedValues values_of(const OverlapConfig& config) {
           {"activation", config.activation == Activation::gelu ? "gelu" : "none"},
           {"backend", config.backend},
           {"chunks", std::to_string(config.chunks)},
-          {"budget", std::to_string(config.budget)}};
+          {"budget", std::to_string(config.budget)},
+          {"agreed", config.agreed}};
 }
 
 }  // namespace mscclc::overlap

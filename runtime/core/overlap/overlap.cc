@@ -260,7 +260,8 @@ bool Overlap::State::run(const OverlapCall& call, StreamHandle stream, Diagnosti
   if (!visit || !may_run(diagnostics)) return false;
   Way& way = way_on(stream);
   return check_run(config_, call,
-                   {config_.own_workspace ? 0 : workspace_bytes(), way.backend().gives_gathered()},
+                   {config_.own_workspace ? 0 : workspace_bytes(), way.backend().gives_gathered(),
+                    ranks_},
                    diagnostics) &&
          put(way, call, stream, diagnostics);
 }

@@ -27,8 +27,7 @@ class Sequence final : public Backend {
                        diagnostics);
     }
     other_ = job_.options.nccl.make(*job_.owner.communicator, diagnostics);
-    if (other_ == nullptr) job_.owner.communicator->abort(diagnostics);  // others may have theirs
-    return other_ != nullptr;
+    return other_ != nullptr;  // or all ranks have none
   }
   void abort() override {
     if (other_ != nullptr) other_->abort();

@@ -34,7 +34,7 @@ _Static_assert(offsetof(mscclc_config_t, device) == 8 &&
                "config");
 _Static_assert(offsetof(mscclc_store_t, user) == 8 && offsetof(mscclc_store_t, set) == 16 &&
                    offsetof(mscclc_store_t, get) == 24 && offsetof(mscclc_store_t, remove) == 32 &&
-                   sizeof(mscclc_store_t) == 40,
+                   offsetof(mscclc_store_t, given_up) == 40 && sizeof(mscclc_store_t) == 48,
                "store");
 _Static_assert(offsetof(mscclc_call_t, kind) == 8 && offsetof(mscclc_call_t, dtype) == 12 &&
                    offsetof(mscclc_call_t, op) == 16 && offsetof(mscclc_call_t, accumulate) == 20 &&

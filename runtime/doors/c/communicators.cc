@@ -138,6 +138,15 @@ class Store {
         fmt::format("the store has no '{}' within {} ms; rank 0 puts it there", key_, most));
     return std::nullopt;
   }
+  /// What join_job() takes.
+  std::function<bool(Diagnostics&)> gives_up() const {
+    if (store_.given_up == nullptr) return nullptr;
+    return [this](Diagnostics& why) {
+      if (store_.given_up(store_.user) == 0) return false;
+      why.error("aborted", {}, "this rank waits no longer: its store says that it has given up");
+      return true;
+    };
+  }
   void forget() const {
     if (store_.remove != nullptr) (void)store_.remove(store_.user, key_.c_str());
   }
@@ -152,7 +161,8 @@ mscclc_result_t meet_by_store(const Store& store, uint32_t rank, uint32_t ranks,
                               mscclc_comm_t** comm, Diagnostics& diagnostics) {
   const auto id = rank == 0 ? make_id(false, part.timeout, diagnostics) : store.get_id(diagnostics);
   if (!id || (rank == 0 && !store.put_id(*id, diagnostics))) return fail(diagnostics);
-  const mscclc_result_t result = join(*id, rank, ranks, std::move(part), comm, diagnostics);
+  const mscclc_result_t result =
+      join(*id, rank, ranks, std::move(part), comm, diagnostics, store.gives_up());
   if (rank == 0) store.forget();  // all have come, or none will
   return result;
 }

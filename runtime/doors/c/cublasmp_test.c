@@ -133,14 +133,23 @@ static void check_no_gathered(mscclc_comm_t *comm, float *places, mscclc_stream_
   OK(mscclc_overlap_destroy(overlap));
 }
 
-/* What the library refuses comes back with its word for it. */
-static void check_other_type(mscclc_comm_t *comm) {
-  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_REDUCESCATTER, 1);
+/* What the library refuses comes back with its word for it, and ends only that call. */
+static void check_refused_by_the_library(mscclc_comm_t *comm, float *places, uint32_t rank,
+                                         mscclc_stream_t stream) {
+  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, 1);
   mscclc_overlap_t *overlap = NULL;
+  config.backend = "cublasmp";
+  config.budget = 13; /* which the fake does not take */
+  check_said(mscclc_overlap_create(comm, &config, &overlap), MSCCLC_PEER_FAILED,
+             "cuBLASMp cannot make such a product: CUBLASMP_STATUS_NOT_SUPPORTED (7)");
+  OK(mscclc_comm_async_error(comm));
+  run_both(comm, config_of(MSCCLC_GEMM_ALLREDUCE, 1), places, rank, stream);
+  config = config_of(MSCCLC_GEMM_REDUCESCATTER, 1);
   config.backend = "cublasmp";
   config.a_dtype = config.b_dtype = config.out_dtype = MSCCLC_BF16;
   check_said(mscclc_overlap_create(comm, &config, &overlap), MSCCLC_PEER_FAILED,
              "cuBLASMp cannot describe the product: CUBLASMP_STATUS_NOT_SUPPORTED (7)");
+  run_both(comm, config_of(MSCCLC_GEMM_REDUCESCATTER, 1), places, rank, stream);
 }
 
 static void *run_rank(void *argument) {
@@ -164,7 +173,7 @@ static void *run_rank(void *argument) {
   }
   check_refused_configs(comm);
   check_no_gathered(comm, mscclc_memory_address(memory), stream);
-  check_other_type(comm); /* ends the communicator */
+  check_refused_by_the_library(comm, mscclc_memory_address(memory), rank, stream);
   OK(mscclc_memory_release(memory));
   (void)mscclc_stream_destroy(comm, stream);
   (void)mscclc_comm_destroy(comm);

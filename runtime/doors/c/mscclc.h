@@ -186,9 +186,11 @@ typedef struct mscclc_store {
   int (*get)(void *user, const char *key, void *value, size_t *bytes, uint32_t timeout_ms);
   /* The key is not needed any more. May be NULL. */
   int (*remove)(void *user, const char *key);
+  /* Not 0: this rank waits no longer for ranks that have not come, which learn it. May be NULL. */
+  int (*given_up)(void *user);
 } mscclc_store_t;
 #define MSCCLC_STORE_INIT \
-  { sizeof(mscclc_store_t), NULL, NULL, NULL, NULL }
+  { sizeof(mscclc_store_t), NULL, NULL, NULL, NULL, NULL }
 
 /* Makes an id of a communicator that is to be, and serves it: the process must live until all ranks
  * have come. They are waited for as long as this process' MSCCLC_TIMEOUT says. Any thread. */
@@ -590,11 +592,12 @@ typedef struct mscclc_overlap_config {
   size_t gemm_workspace_bytes; /* of mscclc_gemm_t, for `gemm` */
   int32_t caller_workspace;    /* not 0: calls give a workspace */
   int32_t activation;          /* of what is complete, with its bias: mscclc_activation */
+  const char *agreed; /* what else callers do alike, for an error where ranks differ; NULL: "" */
 } mscclc_overlap_config_t;
 #define MSCCLC_OVERLAP_CONFIG_INIT                                                     \
   {                                                                                    \
     sizeof(mscclc_overlap_config_t), 0, 0, 0, 0, NULL, 1, 0, MSCCLC_BF16, MSCCLC_BF16, \
-        MSCCLC_BF16, MSCCLC_ORDER_DEFAULT, 0, NULL, 0, 0, NULL, NULL, 0, 0, 0          \
+        MSCCLC_BF16, MSCCLC_ORDER_DEFAULT, 0, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL    \
   }
 
 /* One run: memory of the device, at multiples of 16 bytes. Arrays have `weights` entries. */
@@ -627,8 +630,7 @@ MSCCLC_API mscclc_result_t mscclc_overlap_run(mscclc_overlap_t *overlap,
 /* A JSON object: "backend", "chunks", "budget", "why", and "in_graphs", such an object, where
  * captured runs are served by another; mscclc_free() frees *text. Local. */
 MSCCLC_API mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t *overlap, char **text);
-/* A JSON list of "name", "available", "why", in the same way; `device` is not opened. Any thread.
- */
+/* A JSON list of "name", "available", "why", so freed; `device` is not opened. Any thread. */
 MSCCLC_API mscclc_result_t mscclc_overlap_backends(int32_t device, char **text);
 /* Waits for all that is on its device; before or after mscclc_comm_destroy(). No graph may run it
  * any more. */

@@ -5,6 +5,7 @@
 
 #include "plans/format/json/json_out.h"
 #include "plans/format/json/json_writer.h"
+#include "runtime/api/gpu.h"
 #include "runtime/doors/c/errors.h"
 #include "runtime/doors/c/handles.h"
 #include "runtime/doors/c/libraries/other_libraries.h"
@@ -201,8 +202,18 @@ mscclc_result_t mscclc_overlap_backends(int32_t device, char** text) {
   return guarded([&] {
     if (text == nullptr) return refuse("mscclc_overlap_backends", "'text' is NULL");
     const bool on_host = device == MSCCLC_HOST;
-    const auto backends =
+    if (device < 0 && !on_host) {
+      const auto why = fmt::format("'device' is {}, which is no GPU and not MSCCLC_HOST", device);
+      return refuse("mscclc_overlap_backends", why.c_str());
+    }
+    auto backends =
         overlap_backends(nccl_library(on_host).missing, cublasmp_library(on_host).missing);
+    if (!on_host && !cuda::has_gpu_part()) {
+      for (OverlapBackend& one : backends) {
+        one.available = false;
+        one.why = "not there: this library was built without the GPU part";
+      }
+    }
     *text = json_text([&](JsonWriter& json) {
       json.list(backends, [&](const OverlapBackend& backend) {
         json.object("name", backend.name, "available", backend.available, "why", backend.why);

@@ -57,7 +57,8 @@ Result<OverlapConfig> config_of(const mscclc_overlap_config_t& given) {
                        .backend = given.backend == nullptr ? "auto" : given.backend,
                        .chunks = given.chunks,
                        .budget = given.budget,
-                       .own_workspace = given.caller_workspace == 0};
+                       .own_workspace = given.caller_workspace == 0,
+                       .agreed = given.agreed == nullptr ? "" : given.agreed};
 }
 
 Result<OverlapCall> overlap_call_of(const mscclc_overlap_call_t& given, uint32_t weights) {

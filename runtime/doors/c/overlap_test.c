@@ -96,6 +96,9 @@ static void run_sum(mscclc_overlap_t *overlap, mscclc_comm_t *comm, float *matri
   }
   check_said(mscclc_overlap_run(overlap, &call, NULL), MSCCLC_INVALID_ARGUMENT,
              "mscclc_overlap_run: the host device has no stream NULL");
+  to.out = matrices + kDepth; /* the second row of A */
+  check_said(mscclc_overlap_run(overlap, &call, stream), MSCCLC_INVALID_ARGUMENT,
+             "'out[0]' must overlap nothing else of the call; it overlaps 'a'");
   call.a = NULL;
   check_said(mscclc_overlap_run(overlap, &call, stream), MSCCLC_INVALID_ARGUMENT,
              "gemm_allreduce: 'a' is missing");
@@ -303,6 +306,58 @@ static void run_alone(void) {
   OK(mscclc_overlap_destroy(overlap));
 }
 
+/* What is written, a whole matrix of each, overlaps nothing; what is read may. */
+static void check_overlaps(void) {
+  const uint64_t n[2] = {kColumns, kColumns};
+  float matrices[512] __attribute__((aligned(16)));
+  const void *b[2] = {matrices + 64, matrices + 64}, *bias[2] = {matrices + 128, matrices + 144};
+  void *out[2] = {matrices + 192, matrices + 192 + kRows * kColumns};
+  mscclc_overlap_config_t config = config_of(MSCCLC_ALLGATHER_GEMM, n);
+  mscclc_overlap_call_t call = MSCCLC_OVERLAP_CALL_INIT;
+  mscclc_overlap_t *overlap = NULL;
+  config.weights = 2;
+  config.activation = MSCCLC_GELU;
+  fill(matrices, 1);
+  OK(mscclc_overlap_create(NULL, &config, &overlap));
+  call.a = matrices;
+  call.b = b;
+  call.bias = bias;
+  call.out = out;
+  OK(mscclc_overlap_run(overlap, &call, NULL));
+#define REFUSED(change, one, other)                                                         \
+  do {                                                                                      \
+    change;                                                                                 \
+    check_said(mscclc_overlap_run(overlap, &call, NULL), MSCCLC_INVALID_ARGUMENT,           \
+               "'" one "' must overlap nothing else of the call; it overlaps '" other "'"); \
+  } while (0)
+  REFUSED(out[1] = matrices + 192 + kRows * kColumns - 4, "out[1]", "out[0]");
+  REFUSED(out[1] = matrices, "out[1]", "a");
+  REFUSED(out[1] = matrices + 144, "out[1]", "bias[1]");
+  out[1] = matrices + 192 + kRows * kColumns;
+  REFUSED(call.gathered = matrices + 196, "out[0]", "gathered");
+  REFUSED(call.gathered = matrices, "gathered", "a");
+  call.gathered = matrices + 320;
+  OK(mscclc_overlap_run(overlap, &call, NULL));
+  REFUSED(call.pre_activation = out, "pre_activation[0]", "out[0]");
+#undef REFUSED
+  OK(mscclc_overlap_destroy(overlap));
+}
+
+/* GPUs that this library has no part for, and numbers of none. */
+static void check_backends(void) {
+  char *text = NULL;
+  check_said(mscclc_overlap_backends(-5, &text), MSCCLC_INVALID_ARGUMENT,
+             "'device' is -5, which is no GPU and not MSCCLC_HOST");
+  CHECK(text == NULL);
+  OK(mscclc_overlap_backends(0, &text));
+  if (strstr(text, "built without the GPU part") != NULL) {
+    CHECK(strstr(text, "true") == NULL);
+  } else {
+    CHECK(strstr(text, "{\"name\": \"mscclc\", \"available\": true") != NULL);
+  }
+  mscclc_free(text);
+}
+
 static void check_refused_configs(void) {
   const uint64_t n = kColumns;
   mscclc_overlap_t *overlap = NULL;
@@ -370,7 +425,9 @@ int main(void) {
   CHECK(strstr(text, "{\"name\": \"cublasmp\", \"available\": false, \"why\": \"not ") != NULL);
   mscclc_free(text);
   check_refused_configs();
+  check_backends();
   run_alone();
+  check_overlaps();
   on_all_ranks(run_rank);
   CHECK(products > 0);
   if (getenv("MSCCLC_NCCL") != NULL) check_failures_with_nccl();

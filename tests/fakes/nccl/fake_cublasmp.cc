@@ -22,7 +22,7 @@ struct MatrixOpaque {
   const GridOpaque* grid;
 };
 struct MatmulDescOpaque {
-  int32_t transpose_a = 0, transpose_b = 0, epilogue = 0;
+  int32_t transpose_a = 0, transpose_b = 0, epilogue = 0, multiprocessors = 0;
   const float* bias = nullptr;
 };
 
@@ -34,6 +34,7 @@ MSCCLC_CUBLASMP(FUNCTION)
 namespace {
 
 constexpr Status kInvalid = 3, kNotSupported = 7;
+constexpr int32_t kRefused = 13;  // multiprocessors of a sum that all ranks get
 constexpr int kNcclFloat = 7, kNcclSum = 0;
 constexpr size_t kDeviceBytes = 64, kHostBytes = 32;
 
@@ -165,6 +166,7 @@ Status cublasMpMatmulDescriptorSetAttribute(MatmulDesc desc, int attribute, cons
       desc->transpose_b = number;
       return kSuccess;
     case kCommunicationMultiprocessors:
+      desc->multiprocessors = number;
       return number > 0 ? kSuccess : kInvalid;
     case kEpilogue:
       desc->epilogue = number;
@@ -192,6 +194,8 @@ Status cublasMpMatmul_bufferSize(Handle handle, MatmulDesc desc, int64_t m, int6
       *static_cast<const float*>(alpha) == 1 && *static_cast<const float*>(beta) == 0;
   if (handle == nullptr || !whole || !plain || of_c != of_d) return kInvalid;
   if (!fits(*desc, *of_a, *of_b, *of_d) || m != of_d->m || n <= 0 || k != of_b->m) return kInvalid;
+  // As the library where there is no multicast, here for one number only.
+  if (desc->epilogue == kAllReduce && desc->multiprocessors == kRefused) return kNotSupported;
   *device_bytes = kDeviceBytes;
   *host_bytes = kHostBytes;
   return kSuccess;

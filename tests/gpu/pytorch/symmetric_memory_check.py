@@ -319,7 +319,7 @@ def nothing_stays(rank, ranks, backend):
         memory = torch.ops.mscclc.symmetric_empty(8 << 20, torch.device("cuda", torch.cuda.current_device()))
         name = dist.group.WORLD.group_name
         handle = torch.ops.mscclc.symmetric_rendezvous(memory, name)
-        torch.ops.mscclc.symmetric_barrier(handle, 0, 0)
+        torch.ops.mscclc.symmetric_barrier(handle)
         torch.cuda.synchronize()
 
     def left():

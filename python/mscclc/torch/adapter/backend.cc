@@ -3,6 +3,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "python/mscclc/torch/adapter/calls.h"
 #include "python/mscclc/torch/adapter/checks.h"
@@ -38,6 +39,19 @@ std::shared_ptr<std::vector<PooledEvent>> work_beside(const c10::Device& device,
   return events;
 }
 
+/// Where a barrier is whose caller names a device: on the host, where there are no GPUs.
+c10::Device named_for_barrier(const c10::Device& named) {
+  const bool gpus = !named.is_cpu() && c10::impl::hasDeviceGuardImpl(named.type());
+  if (!gpus) return c10::Device(c10::kCPU);  // torch gives it the index that was named
+  const c10::impl::VirtualGuardImpl impl(named.type());
+  const int count = impl.deviceCount();
+  if (count == 0) return c10::Device(c10::kCPU);
+  const c10::Device device = named.has_index() ? named : impl.getDevice();
+  TORCH_CHECK(device.index() >= 0 && device.index() < count, "mscclc barrier: there is no GPU ",
+              static_cast<int>(device.index()), " among ", count);
+  return device;
+}
+
 /// Whether this is the first time that the process has `line` to say.
 bool is_first(const std::string& line) {
   ProcessState& process = ProcessState::get();
@@ -64,10 +78,13 @@ MscclcBackend::MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, in
   }
 }
 
-MscclcBackend::~MscclcBackend() {
+MscclcBackend::~MscclcBackend() { end(); }
+
+void MscclcBackend::end() noexcept {
   const WithoutInterpreter other_threads;  // what has not ended lets go of tensors
   try {
     shutdown();
+    if (const auto forget = end_symmetric_.exchange(nullptr)) forget();
   } catch (const std::exception& error) {
     TORCH_WARN("mscclc: ", error.what());
   }
@@ -80,8 +97,7 @@ std::shared_ptr<CallQueue> MscclcBackend::queue(const Where& where) {
   TORCH_CHECK(!closed_, "mscclc: the process group ", group_, " was shut down");
   TORCH_CHECK(meeting_.store != nullptr, "mscclc: the process group ", group_,
               " has no ranks: reconfigure() gives it some");
-  std::shared_ptr<CallQueue>& queue = queues_[where];
-  if (queue != nullptr) return queue;
+  if (const auto made = queues_.find(where); made != queues_.end()) return made->second;
   const bool host = where.device.is_cpu(), two = where.from >= 0;
   Membership membership{meeting_.store, meeting_.keys + (host ? "/cpu" : "/cuda"), getRank(),
                         getSize()};
@@ -94,11 +110,14 @@ std::shared_ptr<CallQueue> MscclcBackend::queue(const Where& where) {
   membership.device = host ? MSCCLC_HOST : where.device.index();
   membership.timeout = timeout_;
   membership.order = order_;
+  std::shared_ptr<CallQueue> queue;
   if (host) {
     queue = std::make_shared<HostCallQueue>(std::move(membership));
   } else {
     queue = std::make_shared<DeviceCallQueue>(std::move(membership), where.device);
   }
+  if (!meeting_.aborted.empty()) queue->abort(meeting_.aborted);
+  queues_.emplace(where, queue);
   return queue;
 }
 
@@ -136,7 +155,9 @@ SymmetricBuffers MscclcBackend::symmetric(const Where& where, const Tensors& ten
 
 MscclcBackend::WorkPtr MscclcBackend::submit(const Where& where, Request request) {
   request.symmetric = symmetric(where, request.about.tensors);
-  WorkPtr work = queue(where)->submit(std::move(request));
+  const auto own = queue(where);
+  if (request.about.timeout.count() == 0) request.about.timeout = timeout_on(*own);
+  WorkPtr work = own->submit(std::move(request));
   const std::lock_guard lock(mutex_);
   if (batch_ && work != nullptr) batch_->works.push_back(work);
   return work;
@@ -435,9 +456,12 @@ MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& option
   c10::Device device(c10::kCPU);
   std::vector<Where> places;  // where the caller does not say the device
   if (options.device) {
-    device = *options.device;
+    device = named_for_barrier(*options.device);
   } else if (!options.device_ids.empty()) {
-    device = c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(options.device_ids[0]));
+    const int64_t id = options.device_ids[0];
+    TORCH_CHECK(id >= 0 && id < std::numeric_limits<c10::DeviceIndex>::max(),
+                "mscclc barrier: there is no GPU ", id);
+    device = named_for_barrier({c10::kCUDA, static_cast<c10::DeviceIndex>(id)});
   } else {
     const std::lock_guard lock(mutex_);
     for (const auto& [where, queue] : queues_) places.push_back(where);
@@ -455,7 +479,19 @@ MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& option
 
 void MscclcBackend::setTimeout(std::chrono::milliseconds timeout) {
   const std::lock_guard lock(mutex_);
+  for (const auto& [where, queue] : queues_) {
+    TORCH_CHECK(where.device.is_cpu(), "mscclc: ranks have met on ", where.device,
+                ", where calls keep the timeout of ", queue->timeout().count(), " ms");
+    TORCH_CHECK(timeout <= queue->timeout(), "mscclc: ranks have met with a timeout of ",
+                queue->timeout().count(), " ms, and later calls cannot have ", timeout.count());
+  }
   timeout_ = timeout;
+}
+
+/// Of a call that does not say it: what was set since the ranks have met. Streams have no timeouts.
+std::chrono::milliseconds MscclcBackend::timeout_on(const CallQueue& queue) {
+  const std::lock_guard lock(mutex_);
+  return timeout_ < queue.timeout() ? timeout_ : std::chrono::milliseconds(0);
 }
 
 c10::intrusive_ptr<c10d::Backend::Options> MscclcBackend::getBackendOptions() {
@@ -473,7 +509,12 @@ c10d::ErrorType MscclcBackend::getError() {
 }
 
 void MscclcBackend::abort() {
-  for (const auto& queue : queues()) queue->abort("the process group " + group_ + " was aborted");
+  const std::string why = "the process group " + group_ + " was aborted";
+  {
+    const std::lock_guard lock(mutex_);
+    meeting_.aborted = why;  // of queues that are made later
+  }
+  for (const auto& queue : queues()) queue->abort(why);
 }
 
 void MscclcBackend::shutdown() {

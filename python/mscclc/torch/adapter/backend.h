@@ -41,6 +41,8 @@ class MscclcBackend : public c10d::Backend {
   void startCoalescing() override;
   WorkPtr endCoalescing() override;
   // Virtual in some versions of torch only, and so without `override`.
+  /// Of later calls. Where ranks have met, it may become shorter on the host, and not change on a
+  /// GPU.
   void setTimeout(std::chrono::milliseconds timeout);
   c10::intrusive_ptr<Options> getBackendOptions();
   void setSequenceNumberForGroup() override {}
@@ -48,6 +50,8 @@ class MscclcBackend : public c10d::Backend {
   c10d::ErrorType getError() override;
   void abort() override;
   void shutdown() override;
+  /// torch calls it when the last owner goes; the destructor waits for what refers to this weakly.
+  void release_resources() override { end(); }
 #ifdef C10D_BACKEND_HAS_RECONFIGURE
   bool supportsReconfigure() const override { return changing_.has_value(); }
   c10d::ReconfigureHandle get_reconfigure_handle() const override;
@@ -56,10 +60,11 @@ class MscclcBackend : public c10d::Backend {
   /// are none, and others may be asked for. No other call at the same time, except abort().
   WorkPtr reconfigure(const c10d::ReconfigureOptions& options) override;
 #endif
-  /// The group makes memory of such devices symmetric, which `find` looks up. On all ranks between
-  /// the same calls.
-  void expect_symmetric_memory(c10::DeviceType type, FindSymmetric find) {
+  /// The group makes memory of such devices symmetric, which `find` looks up; `end` is called when
+  /// the group has ended. On all ranks between the same calls.
+  void expect_symmetric_memory(c10::DeviceType type, FindSymmetric find, void (*end)()) {
     if (type == c10::kCPU || promises_symmetric_) find_symmetric_ = find;
+    end_symmetric_ = end;
   }
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
@@ -126,6 +131,7 @@ class MscclcBackend : public c10d::Backend {
   struct Meeting {
     c10::intrusive_ptr<c10d::Store> store;  ///< none before reconfigure()
     std::string keys;                       ///< what begins the keys of this backend there
+    std::string aborted = {};               ///< why its ranks were given up; "": they were not
   };
   /// Of the last ones.
   struct Numbers {
@@ -139,6 +145,7 @@ class MscclcBackend : public c10d::Backend {
   WorkPtr submit(const Where& where, Request request);
   WorkPtr submit(Request request);
   std::shared_ptr<CallQueue> queue(const Where& where);
+  std::chrono::milliseconds timeout_on(const CallQueue& queue);
   /// What of a collective's tensors is symmetric, so far.
   SymmetricBuffers symmetric(const Where& where, const Tensors& tensors) const;
   /// Connects them all at once.
@@ -154,6 +161,7 @@ class MscclcBackend : public c10d::Backend {
   std::vector<std::shared_ptr<CallQueue>> queues();
   /// Waits for what was queued, and lets go of the ranks.
   void close_queues();
+  void end() noexcept;
 
   const std::string group_;
   std::chrono::milliseconds timeout_;
@@ -162,6 +170,7 @@ class MscclcBackend : public c10d::Backend {
   const Others others_;
 
   std::atomic<FindSymmetric> find_symmetric_{nullptr};  ///< nullptr: there is no such memory
+  std::atomic<void (*)()> end_symmetric_{nullptr};      ///< nullptr: there was none
 
   std::optional<ChangingRank> changing_;  ///< of a group that reconfigure() is for
 

@@ -56,6 +56,7 @@ void Communicator::create() {
   store.set = set;
   store.get = get;
   store.remove = remove;
+  store.given_up = given_up;
   mscclc_config_t config = MSCCLC_CONFIG_INIT;
   config.device = membership_.device;
   config.timeout_ms = static_cast<uint32_t>(
@@ -63,11 +64,13 @@ void Communicator::create() {
   config.order = membership_.order;
   config.beside = static_cast<uint64_t>(membership_.beside);
   mscclc_comm_t* made = nullptr;
-  check_result(mscclc_comm_create_store(&made, static_cast<uint32_t>(membership_.ranks),
-                                        static_cast<uint32_t>(membership_.rank), &store,
-                                        membership_.name.c_str(), &config));
+  const mscclc_result_t result = mscclc_comm_create_store(
+      &made, static_cast<uint32_t>(membership_.ranks), static_cast<uint32_t>(membership_.rank),
+      &store, membership_.name.c_str(), &config);
   store_.reset();
   const std::lock_guard lock(aborting_);
+  if (result != MSCCLC_SUCCESS && !why_.empty()) C10_THROW_ERROR(DistBackendError, why_);
+  check_result(result);
   comm_ = made;
   if (!why_.empty()) mscclc_comm_abort(made, why_.c_str());
   if (membership_.device == MSCCLC_HOST) check_result(mscclc_stream_create(made, &host_stream_));
@@ -157,6 +160,10 @@ int Communicator::get(void* self, const char* key, void* value, size_t* bytes,
     TORCH_WARN("mscclc: the store does not give ", key, ": ", text_of(error));
     return 1;
   }
+}
+
+int Communicator::given_up(void* self) {
+  return static_cast<Communicator*>(self)->given_up_ ? 1 : 0;
 }
 
 int Communicator::remove(void* self, const char* key) {

@@ -70,12 +70,14 @@ class Communicator {
 
   int rank() const { return membership_.rank; }
   int ranks() const { return membership_.ranks; }
+  std::chrono::milliseconds timeout() const { return membership_.timeout; }
 
  private:
   void check_result(mscclc_result_t result) const;
   static int set(void* self, const char* key, const void* value, size_t bytes);
   static int get(void* self, const char* key, void* value, size_t* bytes, uint32_t timeout_ms);
   static int remove(void* self, const char* key);
+  static int given_up(void* self);
 
   const Membership membership_;
   c10::intrusive_ptr<c10d::Store> store_;  ///< a clone, which may wait while others use the store

@@ -50,6 +50,14 @@ void forget_backend(const std::string& made) {
   process.groups.erase(made);
 }
 
+/// Of a group that is served here, in milliseconds: Python does not see it.
+int64_t group_timeout(const std::string& group, const c10::Device& device) {
+  const auto backend = c10d::resolve_process_group(group)->getBackend(device.type());
+  auto* const ours = dynamic_cast<MscclcBackend*>(backend.get());
+  TORCH_CHECK(ours != nullptr, "mscclc: group ", group, " is another backend's");
+  return ours->getBackendOptions()->timeout.count();
+}
+
 /// Returns what held before.
 int64_t set_order(int64_t order) {
   return ProcessState::get().order.exchange(static_cast<int32_t>(order));
@@ -66,6 +74,7 @@ TORCH_LIBRARY_FRAGMENT(mscclc, library) {
       "make_backend(str given, str made, str group, int timeout_ms, bool symmetric, "
       "int order, bool changing) -> ()",
       make_backend);
+  library.def("group_timeout(str group, Device device) -> int", group_timeout);
   library.def("set_order(int order) -> int", set_order);
   library.def("forget_backend(str made) -> ()", forget_backend);
   library.def("close_workers() -> ()", close_workers);

@@ -113,7 +113,8 @@ class Sum:
         given = bias is not None and not self._later
         self._bias = [given and not bias.is_contiguous()]
         self.place = ObjectFinder(
-            Shape(kind, *a.shape, (b.shape[1],), *types, self._weights.by_columns, given, None, backend, chunks), gemm,
+            Shape(kind, *a.shape, (b.shape[1],), *types, self._weights.by_columns, given, None, backend, chunks,
+                  reduce_op="avg" if mean else "sum"), gemm,
         )  # fmt: skip
         self.empty = 0 in (*a.shape, b.shape[1])
         parts = ranks if scatters else 1

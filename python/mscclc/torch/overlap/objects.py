@@ -111,10 +111,10 @@ class _Session:
 
     def _make(self, shape, by, scaled):
         if by == "own":
-            return _Made(Overlap(self.comm, shape), None)
+            return _Made(Overlap(self.comm, shape, by=by), None)
         gemm = TorchGemm(self.device)
         gemm.scaled = scaled
-        made = _Made(Overlap(self.comm, shape, gemm), gemm)
+        made = _Made(Overlap(self.comm, shape, gemm, by), gemm)
         gemm.warms_up = False
         return made
 

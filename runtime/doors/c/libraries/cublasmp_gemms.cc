@@ -93,6 +93,7 @@ class CublasMpGemms final : public OtherGemms {
   bool make_matrix(const Spread& spread, Dtype dtype, mp::Matrix& made, Diagnostics& diagnostics);
   bool describe(Weight& weight, Diagnostics& diagnostics);
   bool measure(Weight& weight, Diagnostics& diagnostics);
+  bool begin(Diagnostics& diagnostics);
   bool make_room(Diagnostics& diagnostics);
   bool name_operands(const Weight& weight, const OverlapCall& call, size_t w,
                      Diagnostics& diagnostics);
@@ -211,11 +212,14 @@ bool CublasMpGemms::make_room(Diagnostics& diagnostics) {
     host_bytes = std::max(host_bytes, weight.host_bytes);
   }
   host_room_.resize(host_bytes);
+  const auto entered = ranks_->enter(diagnostics);
+  if (!entered) return false;
+  const InsideReal inside;
   return room_bytes_ == 0 || succeeded(library_.Malloc(below_, &room_, room_bytes_),
                                        "make room for products", diagnostics);
 }
 
-bool CublasMpGemms::make(Diagnostics& diagnostics) {
+bool CublasMpGemms::begin(Diagnostics& diagnostics) {
   const auto entered = ranks_->enter(diagnostics);
   if (!entered) return false;
   const InsideReal inside;
@@ -229,7 +233,15 @@ bool CublasMpGemms::make(Diagnostics& diagnostics) {
         product_of(config_, ranks_->communicator().size(), static_cast<int64_t>(columns));
     if (!describe(weight, diagnostics) || !measure(weight, diagnostics)) return false;
   }
-  return make_room(diagnostics);
+  return true;
+}
+
+/// A product that the library refuses ends nothing but this: all ranks learn it before they make
+/// room together.
+bool CublasMpGemms::make(Diagnostics& diagnostics) {
+  constexpr auto kWhat = "make such a product by cuBLASMp";
+  return ranks_->all_are_able(begin(diagnostics), kWhat, diagnostics) &&
+         ranks_->all_are_able(make_room(diagnostics), kWhat, diagnostics);
 }
 
 bool CublasMpGemms::name_operands(const Weight& weight, const OverlapCall& call, size_t w,

@@ -60,12 +60,30 @@ std::unique_ptr<NcclRanks> NcclRanks::make(Communicator& communicator, Diagnosti
   ncclComm_t comm = nullptr;
   const ncclResult_t made = real.CommInitRank(&comm, static_cast<int>(communicator.size()), id,
                                               static_cast<int>(communicator.rank()));
-  if (!succeeded_in(real, made, "make a communicator", diagnostics)) return nullptr;
+  if (!succeeded_in(real, made, "make a communicator", diagnostics)) {
+    communicator.abort(diagnostics);  // others may have theirs, or wait in NCCL
+    return nullptr;
+  }
   std::unique_ptr<NcclRanks> ranks(new NcclRanks(real, comm, communicator));
   ranks->watch_ = Watchdog::watch([own = ranks.get()] { own->look(); }, diagnostics);
   if (ranks->watch_ != nullptr) return ranks;
   ranks->abort();
+  communicator.abort(diagnostics);
   return nullptr;
+}
+
+bool NcclRanks::all_are_able(bool able, const char* what, Diagnostics& diagnostics) const {
+  const uint8_t own = able ? 1 : 0;
+  std::vector<std::vector<uint8_t>> all;
+  if (!communicator_.bootstrap().all_gather({&own, 1}, what, all, diagnostics)) return false;
+  const auto unable = std::ranges::find_if(
+      all, [](const auto& message) { return message != std::vector<uint8_t>{1}; });
+  if (unable == all.end()) return true;
+  if (able) {
+    diagnostics.error("peer-failed", {},
+                      fmt::format("rank {} cannot {}", unable - all.begin(), what));
+  }
+  return false;
 }
 
 NcclRanks::~NcclRanks() {

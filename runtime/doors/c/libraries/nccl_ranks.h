@@ -17,13 +17,17 @@ namespace mscclc::capi {
 /// except for what says more.
 class NcclRanks {
  public:
-  /// Collective. nullptr: reported. REQUIRES: nccl::real_nccl() is there.
+  /// Collective. nullptr: reported, on all ranks, or the communicator has ended. REQUIRES:
+  /// nccl::real_nccl() is there.
   [[nodiscard]] static std::unique_ptr<NcclRanks> make(Communicator& communicator,
                                                        Diagnostics& diagnostics);
   ~NcclRanks();
   NcclRanks(const NcclRanks&) = delete;
   NcclRanks& operator=(const NcclRanks&) = delete;
 
+  /// Collective: whether all ranks are. False: reported, by those that are able, too. No rank then
+  /// waits for another, and the communicator goes on.
+  [[nodiscard]] bool all_are_able(bool able, const char* what, Diagnostics& diagnostics) const;
   /// Ends its calls, which may wait for a rank that has failed: no call follows. From any thread.
   void abort();
   /// Until what it gives goes, it is not aborted. Owns nothing: it was, which is reported.

@@ -59,6 +59,8 @@ class CallQueue {
   /// Waits for what was submitted; nothing may be submitted any more. The second time nothing.
   virtual void close() = 0;
 
+  /// The most that its calls may have.
+  std::chrono::milliseconds timeout() const { return comm_->timeout(); }
   void abort(const std::string& why) { comm_->abort(why); }
   void check() const { comm_->check(); }
 

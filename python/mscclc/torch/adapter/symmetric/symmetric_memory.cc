@@ -26,6 +26,33 @@ std::shared_ptr<mscclc_memory_t> owned(mscclc_memory_t* memory) {
   return {memory, [](mscclc_memory_t* gone) { (void)mscclc_memory_release(gone); }};
 }
 
+/// What serves the group on a device; nullptr: nothing does.
+c10::intrusive_ptr<c10d::Backend> backend_of(c10d::ProcessGroup& group, const c10::Device& device) {
+  for (const c10::Device& served : group.getDeviceTypes()) {
+    if (served.type() == device.type()) return group.getBackend(device.type());
+  }
+  return nullptr;
+}
+
+MscclcBackend* as_ours(c10d::Backend* backend) { return dynamic_cast<MscclcBackend*>(backend); }
+
+c10::intrusive_ptr<c10d::Backend> own_backend_of(c10d::ProcessGroup& group,
+                                                 const c10::Device& device) {
+  auto backend = backend_of(group, device);
+  return as_ours(backend.get()) != nullptr ? backend : nullptr;
+}
+
+/// torch's default where the group's backend does not say it.
+std::chrono::milliseconds timeout_of(c10d::ProcessGroup& group, const c10::Device& device) {
+  const auto backend = backend_of(group, device);
+  if (backend == nullptr) return kProcessGroupDefaultTimeout;
+  try {
+    return backend->getBackendOptions()->timeout;
+  } catch (const c10::Error&) {  // it has no options
+    return kProcessGroupDefaultTimeout;
+  }
+}
+
 /// The n-th team of a group in its store has keys of its own: groups may be made again.
 Membership membership_of_team(c10d::ProcessGroup& group, const c10::Device& device) {
   const auto store = group.getStore();
@@ -36,20 +63,18 @@ Membership membership_of_team(c10d::ProcessGroup& group, const c10::Device& devi
           .rank = group.getRank(),
           .ranks = group.getSize(),
           .device = library_device(device),
-          .timeout = kProcessGroupDefaultTimeout};
-}
-
-/// What serves the group on a device; nullptr: nothing does.
-c10::intrusive_ptr<c10d::Backend> backend_of(c10d::ProcessGroup& group, const c10::Device& device) {
-  for (const c10::Device& served : group.getDeviceTypes()) {
-    if (served.type() == device.type()) return group.getBackend(device.type());
-  }
-  return nullptr;
+          .timeout = timeout_of(group, device)};
 }
 
 void find_symmetric_memory(const at::Tensor& tensor, const c10d::Backend& backend,
                            std::vector<SymmetricRange>& found) {
   symmetric_allocator(tensor.device().type())->find_symmetric_of(tensor, backend, found);
+}
+
+void forget_ended_teams() {
+  for (const c10::DeviceType type : {c10::kCPU, c10::kCUDA}) {
+    symmetric_allocator(type)->teams().forget_ended();
+  }
 }
 
 }  // namespace
@@ -59,14 +84,16 @@ void find_symmetric_memory(const at::Tensor& tensor, const c10d::Backend& backen
 SymmetricTeam::SymmetricTeam(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
                              c10::Device device)
     : group_(group),
-      backend_(backend_of(*group, device)),
+      backend_(own_backend_of(*group, device)),
       device_(device),
+      timeout_(timeout_of(*group, device)),
       comm_(membership_of_team(*group, device)) {
   const c10::DeviceGuard guard(device);
   comm_.create();
   const auto backend = backend_.lock();
-  auto* const ours = dynamic_cast<MscclcBackend*>(backend.get());
-  if (ours != nullptr) ours->expect_symmetric_memory(device.type(), find_symmetric_memory);
+  if (MscclcBackend* const ours = as_ours(backend.get())) {
+    ours->expect_symmetric_memory(device.type(), find_symmetric_memory, forget_ended_teams);
+  }
 }
 
 // Compares addresses only, which no other group gets meanwhile: a group that was locked might end
@@ -81,17 +108,29 @@ bool SymmetricTeam::is_served_by(const c10d::Backend& backend) const {
 
 std::shared_ptr<SymmetricTeam> SymmetricTeams::of(
     const c10::intrusive_ptr<c10d::ProcessGroup>& group, c10::Device device) {
+  forget_ended();  // a group of another backend has said nothing
   const std::string name = group->getGroupName();
   {
-    std::shared_ptr<SymmetricTeam> team;  // may end here: without the lock
     const std::lock_guard lock(mutex_);
-    team = teams_[name].lock();
-    if (team != nullptr && team->is_of(group) && team->device() == device) return team;
+    const auto found = teams_.find(name);
+    const bool fits = found != teams_.end() && found->second->is_of(group);
+    if (fits && found->second->device() == device) return found->second;
   }
   const auto team = std::make_shared<SymmetricTeam>(group, device);  // waits for the other ranks
+  std::shared_ptr<SymmetricTeam> before;  // may end here: without the lock
   const std::lock_guard lock(mutex_);
-  teams_[name] = team;
+  before = std::exchange(teams_[name], team);
   return team;
+}
+
+void SymmetricTeams::forget_ended() {
+  std::vector<std::shared_ptr<SymmetricTeam>> gone;  // their end waits: without the lock
+  const std::lock_guard lock(mutex_);
+  std::erase_if(teams_, [&](const auto& named) {
+    const bool ended = named.second->group_has_ended();
+    if (ended) gone.push_back(named.second);
+    return ended;
+  });
 }
 
 // ---- Mappings ----
@@ -194,6 +233,11 @@ void MscclcSymmetricMemory::barrier(int channel, size_t timeout_ms) {
   for (int step = 1; step < get_world_size(); ++step) {
     wait_signal((get_rank() + step) % get_world_size(), channel, timeout_ms);
   }
+}
+
+size_t MscclcSymmetricMemory::usual_timeout_ms() const {
+  const SymmetricTeam& team = mapping_->team();
+  return team.device().is_cpu() ? static_cast<size_t>(team.timeout().count()) : 0;
 }
 
 bool MscclcSymmetricMemory::world_within_direct_access() {

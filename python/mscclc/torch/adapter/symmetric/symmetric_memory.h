@@ -2,6 +2,7 @@
 // a signal pad; a rendezvous lets the ranks of a group map those of all.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,11 +23,14 @@ class SymmetricTeam {
 
   /// A group of the same name may have come in its place.
   bool is_of(const c10::intrusive_ptr<c10d::ProcessGroup>& group) const;
+  bool group_has_ended() const { return group_.expired(); }
   /// Whether calls of the group on the team's device are made by this backend.
   bool is_served_by(const c10d::Backend& backend) const;
   int rank() const { return comm_.rank(); }
   int ranks() const { return comm_.ranks(); }
   const c10::Device& device() const { return device_; }
+  /// How long the group's calls wait.
+  std::chrono::milliseconds timeout() const { return timeout_; }
   void check() const { comm_.check(); }
   /// Ends what its ranks wait for. Any thread.
   void abort(const std::string& why) { comm_.abort(why); }
@@ -39,22 +43,27 @@ class SymmetricTeam {
 
  private:
   const c10::weak_intrusive_ptr<c10d::ProcessGroup> group_;
-  const c10::weak_intrusive_ptr<c10d::Backend> backend_;  ///< of the group; expired: none
+  /// Of the group, if it is this library's; expired: it is not. (Another one would stay.)
+  const c10::weak_intrusive_ptr<c10d::Backend> backend_;
   const c10::Device device_;
+  const std::chrono::milliseconds timeout_;
   std::mutex mutex_;
   Communicator comm_;
 };
 
-/// Teams on devices of one type, while they are in use. From any thread.
+/// Teams on devices of one type, as long as their groups live: ranks let go of memory at different
+/// times, and must not disagree on whether there is a team. From any thread.
 class SymmetricTeams {
  public:
   /// Collective: the team of a group, one for all its memory.
   std::shared_ptr<SymmetricTeam> of(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
                                     c10::Device device);
+  /// Lets go of those whose groups have ended.
+  void forget_ended();
 
  private:
   std::mutex mutex_;
-  std::map<std::string, std::weak_ptr<SymmetricTeam>> teams_;  ///< by the group's name
+  std::map<std::string, std::shared_ptr<SymmetricTeam>> teams_;  ///< by the group's name
 };
 
 /// What was allocated.
@@ -122,6 +131,8 @@ class MscclcSymmetricMemory : public c10d::symmetric_memory::SymmetricMemory {
   int get_rank() override { return mapping_->team().rank(); }
   int get_world_size() override { return mapping_->team().ranks(); }
   c10::Device get_device() override { return mapping_->team().device(); }
+  /// What a barrier waits if nothing else is said; 0, on a GPU: streams have no timeouts.
+  size_t usual_timeout_ms() const;
   bool world_within_direct_access() override;
 
  private:

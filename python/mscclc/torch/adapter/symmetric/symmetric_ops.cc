@@ -55,9 +55,10 @@ at::Tensor symmetric_view(const Handle& handle, int64_t rank, int64_t offset, in
       at::TensorOptions().dtype(at::kByte).device(handle->get_device()), handle->get_device());
 }
 
-void symmetric_barrier(const Handle& handle, int64_t channel, int64_t timeout_ms) {
-  TORCH_CHECK(timeout_ms >= 0, "mscclc: a timeout of ", timeout_ms, " ms");
-  handle->barrier(static_cast<int>(channel), static_cast<size_t>(timeout_ms));
+/// Our memory on the host waits as long as the group does.
+void symmetric_barrier(const Handle& handle) {
+  const auto* const ours = dynamic_cast<const MscclcSymmetricMemory*>(handle.get());
+  handle->barrier(0, ours != nullptr ? ours->usual_timeout_ms() : 0);
 }
 
 TORCH_LIBRARY_FRAGMENT(mscclc, library) {
