@@ -71,8 +71,7 @@ enum mscclc_result {
   MSCCLC_INTERNAL_ERROR = 10 /* a mistake of this library */
 };
 
-/* A fixed text for a result, "no plan"; of a number that is none, "unknown result". Never NULL. Any
- * thread. */
+/* A fixed text for a result, "no plan"; of no result, "unknown result". Never NULL. Any thread. */
 MSCCLC_API const char *mscclc_result_text(mscclc_result_t result);
 /* Why the last call of this thread that failed has failed: one or more lines; "" if none has. Valid
  * until the thread's next call that fails. Never NULL. Any thread. */
@@ -308,8 +307,7 @@ typedef struct mscclc_flags {
   uint32_t reserved; /* 0 */
 } mscclc_flags_t;
 
-/* What the caller promises of a plan with flags, and of the other side, which raises or awaits
- * them. */
+/* What the caller promises of a plan with flags, and of the side that raises or awaits them. */
 typedef int32_t mscclc_launch_order_t;
 enum {
   MSCCLC_OTHER_FIRST = 0, /* nothing: the other side may hold its room before the plan has begun */
@@ -499,8 +497,7 @@ MSCCLC_API mscclc_result_t mscclc_plan_columns(const char *json, size_t bytes, u
 MSCCLC_API mscclc_result_t mscclc_plan_explain(const char *json, size_t bytes,
                                                uint64_t message_bytes, mscclc_dtype_t dtype,
                                                const char *machine, char **explanation);
-/* How mscclc_plan_of_trace() lays JSON out, instead of the spaces of a level: in one line, and in
- * one without any space. */
+/* How mscclc_plan_of_trace() lays JSON out, not by levels: in one line, and without any space. */
 #define MSCCLC_JSON_LINE (-1)
 #define MSCCLC_JSON_COMPACT (-2)
 /* The list "gpus" of the plan that MSCCL++'s Python language makes of a program, as JSON. `trace`
@@ -632,8 +629,7 @@ MSCCLC_API mscclc_result_t mscclc_overlap_run(mscclc_overlap_t *overlap,
 MSCCLC_API mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t *overlap, char **text);
 /* A JSON list of "name", "available", "why", so freed; `device` is not opened. Any thread. */
 MSCCLC_API mscclc_result_t mscclc_overlap_backends(int32_t device, char **text);
-/* Waits for all that is on its device; before or after mscclc_comm_destroy(). No graph may run it
- * any more. */
+/* Waits for all on its device; before or after mscclc_comm_destroy(). No graph may run it then. */
 MSCCLC_API mscclc_result_t mscclc_overlap_destroy(mscclc_overlap_t *overlap);
 
 #ifdef __cplusplus
