@@ -67,7 +67,10 @@ bool ContractLines::collective_options(const ast::Collective& s, CollectiveSpec&
   spec.marks.counts = scope_.mark_of(counts);
   if (!missing.empty()) {
     evaluator_.fail("missing-option", ast_.place(s.collective),
-                    fmt::format("'{}' needs {}", kind, missing));
+                    fmt::format("'{}' needs {}{}", kind, missing,
+                                columns != nullptr && then == nullptr
+                                    ? "; or leave out 'columns', and apply no row function"
+                                    : ""));
   }
   if (!good || !missing.empty()) return false;
   good = values_.number(s.options, ast::w_ranks, spec.ranks);

@@ -5,7 +5,7 @@
     norm = comm.load_rows("allreduce_norm", columns=6144, max_rows=512, dtype="bf16")
     norm.run(x, y, externals={"residual": r, "weight": w, "eps": 1e-5})
 
-docs/fusion.md has the names, and what externals each has.
+docs/fusion.md has a table of the names, externals and outputs.
 """
 
 import ctypes

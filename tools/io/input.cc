@@ -118,6 +118,27 @@ bool only_defines_are_wrong(const Diagnostics& diagnostics, const Sources& sourc
   });
 }
 
+/// A program that is to be written names its files as seen from its folder; errors about it name
+/// them as the caller does.
+Diagnostics with_folder(const Diagnostics& diagnostics, const Sources& sources) {
+  const std::string main = sources.size() == 0 ? "" : sources.file(0).name;
+  const std::string folder = main.substr(0, main.rfind('/') + 1);
+  const auto rename = [&](std::string& file) {
+    for (FileId id = 0; id < sources.size() && !file.empty(); ++id) {
+      if (sources.file(id).name != folder + file) continue;
+      file = sources.file(id).name;
+      return;
+    }
+  };
+  Diagnostics named;
+  for (Diagnostic d : diagnostics.all()) {
+    rename(d.file);
+    for (Note& note : d.notes) rename(note.file);
+    named.add(std::move(d));
+  }
+  return named;
+}
+
 }  // namespace
 
 std::string diagnostics_text(const Diagnostics& diagnostics, const Sources& sources,
@@ -147,6 +168,7 @@ int Input::unusable(const std::string& message) {
 }
 
 void Input::report() {
+  if (kind == InputKind::program) diagnostics = with_folder(diagnostics, sources);
   for (const Diagnostic& d : diagnostics.all()) {
     if (first_error_.empty() && d.severity == Severity::error) first_error_ = d.message;
   }

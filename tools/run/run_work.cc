@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "executor/cost/explanation.h"
+#include "executor/lower.h"
 #include "ir/diagnostics/printable.h"
 #include "ir/verify/row_faults.h"
 #include "plans/format/target.h"
@@ -178,6 +179,19 @@ std::optional<Error> why_not_in_place(const RunOptions& options, const Contract&
   if (!options.in_place) return std::nullopt;
   if (contract.in_place != InPlace::no && contract.can_alias()) return std::nullopt;
   return Error{"--in-place: the program promises nothing where input and output coincide"};
+}
+
+std::optional<Error> why_no_rows(const Program& program, std::span<const RunSpec> specs) {
+  const Contract& c = program.contract;
+  if (c.columns == 0) return std::nullopt;
+  for (const RunSpec& spec : specs) {
+    const uint32_t row = unit_of_part(program, spec.dtype);
+    if (spec.bytes == 0 || Chunking::part_for_message(c, spec.bytes, row) != 0) continue;
+    return Error{fmt::format("a message of {} bytes holds no row of {} {}: the least has {}",
+                             spec.bytes, c.columns, info(spec.dtype).name,
+                             Chunking(c, row, program.granule(spec.dtype)).message_bytes())};
+  }
+  return std::nullopt;
 }
 
 std::string spec_text(const RunSpec& spec) {

@@ -82,6 +82,10 @@ int load_to_run(const RunOptions& options, Input& input);
 /// Why the program cannot be run in place, if that was asked for.
 std::optional<Error> why_not_in_place(const RunOptions& options, const Contract& contract);
 
+/// Which size holds no row of a program of rows, if one does: nothing would be tried, and nothing
+/// found wrong. A size of 0 is meant so.
+std::optional<Error> why_no_rows(const Program& program, std::span<const RunSpec> specs);
+
 /// "64 KiB of f32, sum", for Progress.
 std::string spec_text(const RunSpec& spec);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "compiler/builder/draft/texts.h"
 #include "compiler/builder/ops/ops.h"
 #include "ir/program/applied.h"
 #include "ir/support/precondition.h"
@@ -31,6 +32,13 @@ struct Sides {
   }
 };
 
+/// "2 parameters (x, gate)"
+std::string listed(const std::vector<rows::Stored>& all, std::string_view what) {
+  std::string names;
+  for (const rows::Stored& one : all) names += (names.empty() ? "" : ", ") + one.name;
+  return fmt::format("{} ({})", counted(all.size(), what), names);
+}
+
 }  // namespace
 
 bool Ops::check_applied(const rows::Function& function, std::span<const Ref> results,
@@ -40,9 +48,9 @@ bool Ops::check_applied(const rows::Function& function, std::span<const Ref> res
     return false;
   };
   if (results.size() != function.outputs.size() || params.size() != function.params.size()) {
-    return fault(fmt::format("'{}' has {} results and {} parameters; {} and {} are given",
-                             function.name, function.outputs.size(), function.params.size(),
-                             results.size(), params.size()));
+    return fault(fmt::format("'{}' has {} and {}; {} and {} are given", function.name,
+                             listed(function.outputs, "result"),
+                             listed(function.params, "parameter"), results.size(), params.size()));
   }
   if (std::ranges::all_of(results, is_external) || std::ranges::all_of(params, is_external)) {
     return fault("'apply' needs a chunk of a buffer on both sides of '<-'");

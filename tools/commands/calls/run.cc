@@ -120,6 +120,7 @@ int run_run(RunOptions& options) {
   if (const auto why = why_not_in_place(options, program.contract)) return Input::usage(*why);
   if (const auto lack = lack_of_memory(program, work.sizes)) return Input::usage(*lack);
   const std::vector<RunSpec> specs = specs_of(options, work, program.contract);
+  if (const auto why = why_no_rows(program, specs)) return Input::usage(*why);
   if (const auto why = why_no_timeline(options, specs)) return Input::usage(*why);
   if (const int code = machine_fits(options, input); code != kFine) return code;
   if (options.device != "host") return run_ranks(options, input, specs);
