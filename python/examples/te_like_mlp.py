@@ -72,8 +72,13 @@ def sharded(x, gradient, up, up_bias, down, down_bias, backend, compiled=False):
 def main():
     device = torch.device("cpu")
     if sys.argv[1:] == ["cuda"]:
+        if not torch.cuda.is_available():
+            sys.exit("te_like_mlp.py: there is no GPU; without 'cuda' it runs on the host")
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
         torch.cuda.set_device(device)
+    ranks = int(os.environ["WORLD_SIZE"])
+    if ROWS % ranks or WIDE % ranks:
+        sys.exit(f"te_like_mlp.py: {ranks} ranks do not divide {ROWS} rows and {WIDE} columns; 2, 4 or 8 do")
     dist.init_process_group("mscclc")
     names = ["result", "x", "up", "bias of up", "down", "bias of down"]
     for dtype in (torch.float32, torch.bfloat16):

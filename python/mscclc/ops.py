@@ -22,6 +22,7 @@ import torch._dynamo
 import torch.distributed as dist
 
 from . import _overlap
+from .errors import UsageError
 from .torch.overlap import eager, objects
 from .torch.overlap.objects import close, runs
 
@@ -35,7 +36,22 @@ Tensors = Sequence[torch.Tensor]
 
 
 def _name(group):
+    if group is None:
+        raise UsageError("a group is a ProcessGroup or its name, not None; that of all ranks is dist.group.WORLD")
     return group if isinstance(group, str) else group.group_name
+
+
+def _list(given, what):
+    if given is None or isinstance(given, torch.Tensor):
+        said = "None" if given is None else "a tensor"
+        raise UsageError(f"{what} is a list with an entry for each weight, not {said}")
+    return list(given)
+
+
+def _check_scales(**scales):
+    for name, scale in scales.items():
+        if scale is None:
+            raise UsageError(f"{name} is a tensor, not None: products without scales are those of the other ops")
 
 
 @torch._dynamo.assume_constant_result
@@ -51,7 +67,8 @@ def all_gather_matmul(
     """A of all ranks along a dimension, times each weight, plus its bias: (A of all ranks, [products]). The first is
     None without `return_A`; then the backward pass keeps this rank's A, and gathers it again for gradients of weights.
     Columns (the last dimension) are gathered first and then multiplied."""
-    name, Bs, biases = _name(group), list(Bs), list(biases or ())
+    name, Bs = _name(group), _list(Bs, "Bs")
+    biases = [] if biases is None else _list(biases, "biases")
     tensors = (A, *Bs, *biases)
     op = eager.op("all_gather_matmul", tensors, (name, backend, gemm), (gather_dim, chunks), (return_A,))
     return op(
@@ -95,7 +112,8 @@ def all_to_all_matmul(
 ) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:  # fmt: skip
     """What all ranks send here of their A, whose dimension 0 has a part for each rank, times each weight, plus its
     bias: (what was sent here, [products])."""
-    name, Bs, biases = _name(group), list(Bs), list(biases or ())
+    name, Bs = _name(group), _list(Bs, "Bs")
+    biases = [] if biases is None else _list(biases, "biases")
     op = eager.op("all_to_all_matmul", (A, *Bs, *biases), (name, backend, gemm), (chunks,), (return_A,))
     return op(
         A, Bs, name, biases, ranks=_ranks_of(name), return_A=return_A, backend=backend, chunks=chunks, gemm=gemm
@@ -110,8 +128,10 @@ def all_gather_scaled_matmul(
 ) -> Tuple[torch.Tensor, List[torch.Tensor]]:  # fmt: skip
     """all_gather_matmul() of 8-bit floats, with scales: one value for A, the same on all ranks, or one for each row,
     of this rank's rows or of all; one value for B, or one for each column. No gradients."""
-    name, Bs, B_scales, fast, dtypes = _name(group), list(Bs), list(B_scales), list(use_fast_accum), list(out_dtypes)
-    biases, result_scales = list(biases), list(result_scales)
+    _check_scales(A_scale=A_scale)
+    name, Bs, B_scales = _name(group), _list(Bs, "Bs"), _list(B_scales, "B_scales")
+    fast, dtypes = list(use_fast_accum), list(out_dtypes)
+    biases, result_scales = _list(biases, "biases"), _list(result_scales, "result_scales")
     some = [one for one in (*biases, *result_scales) if one is not None]
     tensors, numbers = (A, *Bs, A_scale, *B_scales, *some), (gather_dim, chunks)
     op = eager.op("all_gather_scaled_matmul", tensors, (name, backend, gemm), numbers, fast, dtypes)
@@ -131,6 +151,7 @@ def scaled_matmul_reduce_scatter(
     """matmul_reduce_scatter() of 8-bit floats, with scales as for all_gather_scaled_matmul(). The bias is added once,
     to the sum, where torch.ops.symm_mem adds it at every rank. `output_shape`: of the product before it is
     scattered. No gradients."""
+    _check_scales(A_scale=A_scale, B_scale=B_scale)
     name, dims = _name(group), (orig_scatter_dim, scatter_dim_after_maybe_reshape)
     some = [one for one in (bias, result_scale) if one is not None]
     # What is no list of numbers is for the dispatcher to refuse.
@@ -147,6 +168,8 @@ def scaled_matmul_reduce_scatter(
 def backends(device: Any = "cpu") -> List[Dict[str, Any]]:
     """All backends, each with "name", "available" and "why"; needs no group."""
     of = torch.device(device)
+    if of.type not in ("cpu", "cuda"):
+        raise UsageError(f"tensors of cpu or cuda are multiplied, not of {of}")
     return _overlap.backends((of.index or 0) if of.type == "cuda" else None)
 
 

@@ -10,7 +10,7 @@ import torch._functorch.config
 import torch._inductor.config
 import torch.distributed._functional_collectives as functional
 import torch.distributed._symmetric_memory as symmetric
-from checks import device, equal
+from checks import device, equal, refused
 
 from mscclc import ops
 from mscclc.torch.fusion import RowFusion
@@ -289,7 +289,13 @@ def beside_row_fusion(ranks):
     ops.close()
 
 
+def what_is_wrong(ranks):
+    refused(lambda: MatmulFusion(gemm="cutlass"), "'torch' or 'own'", "'cutlass'")
+    refused(lambda: MatmulFusion(backend="ub"), "no backend 'ub'")
+    refused(lambda: MatmulFusion(chunks=65), "65", "1 to 64")
+
+
 CHECKS = [
     a_layer, weights_of_one_gather, sums, by_our_collectives, rows_that_vary, what_stays, torchs_own_pass,
-    scaled_by_torchs_own, beside_row_fusion,
+    scaled_by_torchs_own, beside_row_fusion, what_is_wrong,
 ]  # fmt: skip

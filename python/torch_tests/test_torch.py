@@ -224,6 +224,20 @@ class Suites(unittest.TestCase):
                 for words in wanted:
                     self.assertIn(words, done.stdout)
 
+    def test_an_example_says_what_it_needs(self):
+        example = os.path.join(HERE, "..", "examples", "te_like_mlp.py")
+        said = {3: "3 ranks do not divide 64 rows and 96 columns"}
+        if shutil.which("nvidia-smi") is None:
+            said[1] = "there is no GPU"
+        for ranks, words in said.items():
+            done = subprocess.run(
+                [sys.executable, example, *(["cuda"] if ranks == 1 else [])],
+                env={**os.environ, "WORLD_SIZE": str(ranks), "RANK": "0", "LOCAL_RANK": "0"},
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE,
+            )  # fmt: skip
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(words, done.stdout)
+
     def test_step_times(self):
         """Every workload is timed with both backends; results that differ would have ended it."""
         sizes = {

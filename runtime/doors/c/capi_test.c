@@ -938,6 +938,26 @@ static mscclc_result_t create_at_a_store(mscclc_comm_t **comm, const mscclc_conf
 }
 static void alone_at_a_store(void) { wait_in_vain(create_at_a_store); }
 
+/* Rank 1 does not come, and rank 0 does not want it any more. */
+static int board_given_up(void *user) {
+  (void)user;
+  return 1;
+}
+static void given_up_at_a_store(void) {
+  board_t own = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, "", "", 0, 0};
+  mscclc_store_t store = MSCCLC_STORE_INIT;
+  mscclc_comm_t *comm = NULL;
+  mscclc_config_t config = host();
+  config.timeout_ms = 24u * 3600 * 1000;
+  store.user = &own;
+  store.set = board_set;
+  store.get = board_get;
+  store.given_up = board_given_up;
+  CHECK(mscclc_comm_create_store(&comm, 2, 0, &store, "given up", &config) != MSCCLC_SUCCESS);
+  CHECK(comm == NULL);
+  CHECK(strstr(mscclc_last_error(), "its store says that it has given up") != NULL);
+}
+
 /* The same where an id was made, which has only the environment's timeout. */
 static mscclc_result_t create_at_an_id(mscclc_comm_t **comm, const mscclc_config_t *config) {
   mscclc_unique_id_t made;
@@ -1075,6 +1095,7 @@ int main(void) {
   setenv("MASTER_PORT", "29500", 1);
   without_communicators();
   alone_at_a_store();
+  given_up_at_a_store();
   alone_at_an_id();
   by_the_environment();
   by_a_wrong_id();

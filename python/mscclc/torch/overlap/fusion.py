@@ -25,6 +25,7 @@ from ..fusion.translation import Unsupported, same_shape, tensor_of
 from ..graph_pass import GraphPass, Left
 from . import gradients, matching, scaled  # noqa: F401, ops
 from .matching import Collective, Product, shape_argument
+from .ops import check_how
 
 __all__ = ["Left", "MatmulFusion", "Replaced", "Report"]
 
@@ -67,7 +68,8 @@ class MatmulFusion(GraphPass):
     """The pass. For one thread at a time."""
 
     def __init__(self, backend: str = "auto", chunks: int = 0, gemm: str = "torch"):
-        """What all ops get; mscclc.ops says what it means."""
+        """What all ops get; mscclc.ops says what it means. UsageError: there is no such thing."""
+        check_how(torch.device("cpu"), backend, chunks, gemm)
         self._how: Dict[str, Any] = {"backend": backend, "chunks": chunks, "gemm": gemm}
         self._report = Report([], [])
 

@@ -23,11 +23,16 @@ Tensor, Tensors = torch.Tensor, Sequence[torch.Tensor]
 Gathered = Tuple[Optional[Tensor], List[Tensor]]
 
 
-def _checked(A, backend, chunks, gemm):
-    """The library's name of A's type."""
-    objects.check_options(A.device, backend, gemm)
+def check_how(device: torch.device, backend: str, chunks: int, gemm: str) -> None:
+    """UsageError: an option that all ops have is none."""
+    objects.check_options(device, backend, gemm)
     if not 0 <= chunks <= _MOST_CHUNKS:
         raise UsageError(f"chunks is {chunks}; allowed are 1 to {_MOST_CHUNKS}, and 0: as measured")
+
+
+def _checked(A, backend, chunks, gemm):
+    """The library's name of A's type."""
+    check_how(A.device, backend, chunks, gemm)
     return objects.type_name(A, TYPES, "A")
 
 
