@@ -37,6 +37,7 @@ struct TunerLine {
   std::optional<uint32_t> channels = {}, nodes = {}, ranks = {}, pipe_ops = {}, registered = {};
   bool operator==(const TunerLine&) const = default;
 
+  /// Whatever `pipe_ops` says: a request is one operation, and NCCL counts those of a group.
   bool fits(const PlanRequest& request) const;
   /// True if the algorithm is NCCL's own, or any.
   bool is_nccl() const;

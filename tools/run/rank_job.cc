@@ -150,8 +150,10 @@ int run_rank(const RunOptions& options, Input& input, const std::vector<RunSpec>
   }
   Totals totals;
   if (!RankJob(options, input, specs, *communicator, how, who).run(totals)) {
+    const bool refused = std::ranges::any_of(
+        input.diagnostics.all(), [](const Diagnostic& d) { return d.code == "not-proved"; });
     input.report();
-    return kWrongResult;
+    return refused ? kWrongProgram : kWrongResult;
   }
   if (communicator->rank() == 0) print_totals(totals);
   return totals.code;

@@ -35,7 +35,7 @@ bool names_programs(const LibraryTable& table, const std::string& place, Diagnos
   const auto is_plan = [](const LibraryRow& row) { return !row.choice.plan.empty(); };
   if (std::ranges::none_of(table.rows(), is_plan)) return true;
   return refuse(fmt::format("'{}{}' names plans, not programs", place, kTable),
-                "PlanRegistry::add_folder() takes folders of plans", diagnostics);
+                "PlanRegistry::add_path() takes folders of plans", diagnostics);
 }
 
 }  // namespace

@@ -161,7 +161,8 @@ typedef struct mscclc_config {
   uint32_t timeout_ms;
   /* Allreduces of up to so many bytes find their plans loaded when create() returns. */
   uint64_t ready_bytes;
-  /* Where plans come from; NULL: the registry of the process. It may be destroyed at once. */
+  /* Where plans come from; NULL: the registry of the process, or the parent's in
+   * mscclc_comm_split(). It may be destroyed at once. */
   mscclc_registry_t *registry;
   /* So many communicators of the GPU, this one counted, make calls in an order that is not the same
    * on all ranks, as those of messages do. Each gets plans whose thread blocks have room beside

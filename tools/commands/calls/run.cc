@@ -110,6 +110,9 @@ int run_run(RunOptions& options) {
   if (!options.schedule.empty() && options.timeline.asked()) {
     return Input::usage("--trace and --html: a schedule has no times");
   }
+  if (!options.schedule.empty() && !options.machine.empty()) {
+    return Input::usage("--machine: a schedule has no times");
+  }
   if (!options.schedule.empty()) return several ? run_set_schedule(options) : run_schedule(options);
   const auto parsed = parse_work(options);
   if (!parsed) return Input::usage(parsed.error());

@@ -55,6 +55,12 @@ int run_library(const LibraryOptions& options) {
   for (const LibraryRow& row : library->table.rows()) {
     if (!row.choice.plan.empty()) return refuse("the library holds plans, not programs");
   }
+  if (!options.roots.empty() && std::ranges::none_of(kinds, has_root)) {
+    return refuse("--root: no collective of the list has one");
+  }
+  if (!options.shifts.empty() && std::ranges::count(kinds, CollectiveKind::sendrecv) == 0) {
+    return refuse("--shift is for sendrecv, which is not in the list");
+  }
   const uint32_t most = std::ranges::max(options.ranks);
   for (const uint32_t root : options.roots) {
     if (root >= most) return refuse(fmt::format("no rank {}", root));

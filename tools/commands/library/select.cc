@@ -173,6 +173,15 @@ int run_select(const SelectOptions& options) {
     return refuse(
         fmt::format("'{}' is not a kind of link: expected nvlink or pcie", options.links));
   }
+  if (options.root != 0 && !has_root(*kind)) {
+    return refuse(fmt::format("--root: {} has none", options.collective));
+  }
+  if (options.shift != 1 && *kind != CollectiveKind::sendrecv) {
+    return refuse(fmt::format("--shift is for sendrecv, not for {}", options.collective));
+  }
+  if (options.in_place && !info(*kind).can_alias) {
+    return refuse(fmt::format("--in-place: {} is never in place", options.collective));
+  }
   if (options.root >= options.ranks) return refuse(fmt::format("no rank {}", options.root));
   if (*kind == CollectiveKind::sendrecv && options.shift % int64_t{options.ranks} == 0) {
     return refuse(fmt::format("--shift {}: a rank does not send to itself", options.shift));

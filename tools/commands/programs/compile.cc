@@ -160,6 +160,12 @@ int compile_kernels(const CompileOptions& options, Input& input) {
   return Input::code_of(write_file(options.output, *cubin));
 }
 
+/// Options that mean nothing where no passes run.
+bool watches_passes(const CompileOptions& options) {
+  return options.stats || options.verify_each || options.max_thread_blocks != 0 ||
+         !options.print_before.empty() || !options.print_after.empty();
+}
+
 int run_compile(CompileOptions& options) {
   if (const auto error = unknown_pass(options)) return Input::usage(*error);
   if (options.picture.picks() && !is_picture(options.emit)) {
@@ -188,6 +194,11 @@ int run_compile(CompileOptions& options) {
   if (options.time_passes) gate.records = &proofs;
   const int code =
       input.load_to_write(pipeline, needs_plan && !options.no_verify ? &gate : nullptr);
+  if (input.kind == InputKind::plan && pipeline.only.empty() && watches_passes(options)) {
+    return Input::usage(
+        "--stats, --verify-each, --print-before, --print-after and --max-thread-blocks are of "
+        "passes, and a plan goes through none but those that --passes names");
+  }
   if (options.stats) put_error(stats_table(records));
   if (options.time_passes) {
     records.insert(records.end(), proofs.begin(), proofs.end());

@@ -127,8 +127,11 @@ int compare(const DiffOptions& options, std::string* unheard, std::string& text)
   for (const int code : {load_side(of_a, unheard, a), load_side(of_b, unheard, b)}) {
     if (code != kFine) return code;
   }
-  if (!can_run(options, *a) || !can_run(options, *b)) return kUsage;
   const bool plans = a->kind == InputKind::plan && b->kind == InputKind::plan;
+  if (plans && unheard == nullptr && !options.input.defines.empty()) {
+    return Input::usage("-D: the parameters and ranks of plans are fixed");
+  }
+  if (!can_run(options, *a) || !can_run(options, *b)) return kUsage;
   const auto side = [&](const Input& input) {
     const Program& program = input.program;
     diff::PlanSide made{program, facts_of(options, program)};
