@@ -1,6 +1,9 @@
 // What passes have taken out of the thread blocks that a finding is about: perhaps what is missing.
 #pragma once
 
+#include <vector>
+
+#include "ir/diagnostics/diagnostic.h"
 #include "passes/prove/model/finding.h"
 #include "passes/prove/model/system.h"
 
