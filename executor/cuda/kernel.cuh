@@ -131,7 +131,9 @@ __global__ void __launch_bounds__(kThreads)
   MSCCLC_SHARED(BlockState, state);
   begin_block(arguments, state, shared_lines());
   const bool counts = arguments.plan.call_counts > 1;
-  if (counts || has_given_up(state.counts[0])) fetch_counts(arguments.plan, state);
+  const bool marked = !counts && has_given_up(state.counts[0]);
+  if (marked) __syncthreads();  // all have seen the mark, which fetch_counts() may take off
+  if (counts || marked) fetch_counts(arguments.plan, state);
   const uint64_t call = state.counts[0];
   if (has_given_up(call)) return;
   Block(state, arguments.plan, call, counts).run();

@@ -167,13 +167,18 @@ class Assigner {
     return true;
   }
 
+  /// What no named op serves, home does.
+  OpPlace served_at(const std::vector<OpPlace>& side, const Operand& end) const {
+    return side[end.channel].known() ? side[end.channel] : home_;
+  }
+
   bool place(uint32_t rank, const Op& op) {
     if (op.kind == OpKind::barrier) return place_barrier(op), true;
     const std::vector<OpPlace>* side = side_of(program_, rank, op, sides_);
     if (side == nullptr) return add(op, {}), true;
-    const OpPlace first = (*side)[program_.dsts(op)[0].channel];
+    const OpPlace first = served_at(*side, program_.dsts(op)[0]);
     const bool together = std::ranges::all_of(
-        program_.dsts(op), [&](const Operand& o) { return (*side)[o.channel] == first; });
+        program_.dsts(op), [&](const Operand& o) { return served_at(*side, o) == first; });
     if (together) return add(op, first), true;
     if (!can_take_apart(rank, op, *side)) return false;
     place_parts(op, *side);
@@ -185,13 +190,13 @@ class Assigner {
     if (!info(op.kind).has(kPolls)) return true;
     if (!is_sentinel(program_.buffer_of(rank, program_.srcs(op)[0]).packets)) return true;
     const std::span<const Operand> dsts = program_.dsts(op);
-    const OpPlace first = side[dsts[0].channel];
+    const OpPlace first = served_at(side, dsts[0]);
     const auto other =
-        std::ranges::find_if(dsts, [&](const Operand& o) { return side[o.channel] != first; });
+        std::ranges::find_if(dsts, [&](const Operand& o) { return served_at(side, o) != first; });
     const auto text = [&](const OpPlace& place) {
       Op there = op;
-      there.block = (place.known() ? place : home_).block;
-      there.group = (place.known() ? place : home_).group;
+      there.block = place.block;
+      there.group = place.group;
       return print_place(program_, rank, there);
     };
     Diagnostic& d = op_error(diagnostics_, "channel-shared", program_, rank, op,
@@ -200,7 +205,7 @@ class Assigner {
     d.notes.push_back(
         {fmt::format("each side of a channel serves one block or group; these are "
                      "served at {}, and at {}",
-                     text(first), text(side[other->channel]))});
+                     text(first), text(served_at(side, *other)))});
     return false;
   }
 
@@ -212,11 +217,11 @@ class Assigner {
     std::vector<bool> done(dsts.size());
     for (size_t i = 0; i < dsts.size(); ++i) {
       if (done[i]) continue;
-      const OpPlace place = side[dsts[i].channel];
+      const OpPlace place = served_at(side, dsts[i]);
       part_dsts_.clear();
       part_srcs_.clear();
       for (size_t k = i; k < dsts.size(); ++k) {
-        if (side[dsts[k].channel] != place) continue;
+        if (served_at(side, dsts[k]) != place) continue;
         done[k] = true;
         part_dsts_.push_back(dsts[k]);
         if (pairwise) part_srcs_.push_back(srcs[k]);

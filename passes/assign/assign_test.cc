@@ -208,6 +208,25 @@ each side of a channel serves one block or group; these are served at rank 0, tb
 )");
 }
 
+TEST_CASE("assign: what no block serves goes to the block that serves the rest") {
+  Program p = testing::parse(R"(program t
+    collective allreduce(ranks: 3, chunks: 4)
+    select dtypes: [f32]
+    rank r in 0..3 {
+      let others = 0..3 except r
+      buffer z[4] packets: sentinel
+      buffer y[1]
+      channel net[q in others] = port(q)
+      tb 0 { put net[others[0]].y[0] <- input[0] }
+      read_put_packets net[q].z[r] for q in others <- z[3]
+    })");
+  testing::run(p, {"assign"});
+  REQUIRE(testing::listing(p, 0) == R"(
+0: put net[1].y[0] <- input[0]
+0: read_put_packets net[1].z[0], net[2].z[0] <- z[3]
+)");
+}
+
 TEST_CASE("assign: a barrier arrives in each of its blocks") {
   REQUIRE(assigned("tb 0 { copy s[0] <- input[0] }  barrier 0..2") == R"(
 0: copy s[0] <- input[0]

@@ -6,8 +6,8 @@ namespace mscclc::assign {
 namespace {
 
 constexpr uint64_t kMaxTouches = uint64_t{1} << 24;
-/// Chunks take memory whether an op touches them or not, and a program that uses so many of them
-/// has too many touches anyway.
+/// Chunks take memory whether an op touches them or not, and programs of so many would take more by
+/// their touches.
 constexpr uint64_t kMaxCells = kMaxTouches;
 
 /// At most two cells for each chunk (find_aliases).

@@ -574,7 +574,7 @@ TEST_CASE("a send and receive of the peer sends as far as it writes") {
 
 namespace {
 
-constexpr uint32_t kNextEnd = 0, kPassed = kFirstScratch;
+constexpr uint32_t kNextEnd = 0, kBackEnd = 1, kPassed = kFirstScratch;
 
 /// What a plan of MSCCL++ over three ranks sends, whose ranks each do `ops`: the shift, or 0 if
 /// nothing is promised. Each rank writes at the next one only.
@@ -617,6 +617,11 @@ TEST_CASE("a send and receive of the peer goes as far as its data") {
           t.op_in(r, 0, OpKind::put, {far(kNextEnd, kPassed, 0)}, {local(kInput, 0)});
           t.op_in(r, 0, OpKind::copy, {local(kPassed, 1)}, {local(kPassed, 0)});
           t.op_in(r, 0, OpKind::put, {far(kNextEnd, kOutput, 0)}, {local(kPassed, 1)});
+        }) == 2);
+  // The same, but that the last one gets it.
+  CHECK(shift_of([](TestProgram& t, uint32_t r) {
+          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kPassed, 0)}, {local(kInput, 0)});
+          t.op_in(r, 0, OpKind::get, {local(kOutput, 0)}, {far(kBackEnd, kPassed, 0)});
         }) == 2);
   // Through the output, which may have come from either of two ranks.
   CHECK(shift_of([](TestProgram& t, uint32_t r) {

@@ -41,10 +41,11 @@ __device__ __forceinline__ WaitState wait_state(const device::LaunchPlan& plan,
 }
 
 // When a block gives up in call c, the numbers of calls of all blocks of its rank are marked: with
-// kGaveUp, and c in the bits below that calls do not reach in years. Calls after c do nothing, as
-// peers would take their signals and packets for those that are missing. Call c itself passes over
-// the mark: some threads of a block may have read the number before the mark was there, others
-// after.
+// kGaveUp, and c in the bits below that calls do not reach in months, one each 2 us. Calls after c
+// do nothing, as peers would take their signals and packets for those that are missing. Call c
+// itself passes over the mark: some threads of a block may have read the number before the mark was
+// there, others after. (So would call c + 2^21, if a graph were replayed that often after a
+// failure.)
 inline constexpr uint64_t kGaveUp = uint64_t{1} << 63;
 inline constexpr uint32_t kNumberBits = 42;
 inline constexpr uint64_t kNumber = (uint64_t{1} << kNumberBits) - 1;

@@ -50,12 +50,12 @@ class DataOrigins {
     return true;
   }
 
-  /// Does a rank write at another what it has from a third?
+  /// Does a rank read at another, or write there what it has from a third?
   bool passed_on() const {
-    return std::ranges::any_of(steps_, [&](const Step& step) {
-      const uint32_t origin = origins_[step.from];
-      return step.sender != kNone && origin != kNone && origin != step.sender;
-    });
+    return reads_ || std::ranges::any_of(steps_, [&](const Step& step) {
+             const uint32_t origin = origins_[step.from];
+             return step.sender != kNone && origin != kNone && origin != step.sender;
+           });
   }
 
   /// How many places up all outputs have their data from; 0 if it is not the same for all.
@@ -116,6 +116,7 @@ class DataOrigins {
     const uint32_t count = std::min(from.count, to.count);
     if (steps_.size() + count > kMost) return false;
     const uint32_t sender = to.channel == kNone ? kNone : rank;
+    reads_ = reads_ || from.channel != kNone;
     for (uint32_t k = 0; k < count; ++k) steps_.push_back({source + k, target + k, sender});
     return true;
   }
@@ -160,6 +161,7 @@ class DataOrigins {
   std::vector<uint32_t> origins_;             ///< by chunk: a rank, kNone or kSeveral
   std::vector<Step> steps_;
   std::vector<uint32_t> changed_;  ///< chunks whose steps are to be taken
+  bool reads_ = false;             ///< remotely
 };
 
 /// How many places up every rank sends, if it is the same for all; else 0. Ranks that pass data on
