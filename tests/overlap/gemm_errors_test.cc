@@ -130,6 +130,11 @@ TEST_CASE("a peer that makes another GEMM is an error with both values at every 
         }) ==
         "options-differ: ranks make different GEMMs: 'kind' is allgather_gemm at rank 0 and "
         "gemm_allreduce at rank 1\n");
+  CHECK(said_of([](OverlapConfig& c, uint32_t rank) {
+          if (rank == 1) c.agreed = "reduce_op=avg";
+        }) ==
+        "options-differ: ranks make different GEMMs: 'agreed' is '' at rank 0 and 'reduce_op=avg' "
+        "at rank 1\n");
   // Wrong here and right there: the rank that is wrong says so as well.
   CHECK(
       said_of([](OverlapConfig& c, uint32_t rank) { c.m = 8 + rank; }) ==

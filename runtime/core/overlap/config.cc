@@ -131,7 +131,7 @@ NamedValues values_of(const OverlapConfig& config) {
           {"backend", config.backend},
           {"chunks", std::to_string(config.chunks)},
           {"budget", std::to_string(config.budget)},
-          {"agreed", config.agreed}};
+          {"agreed", fmt::format("'{}'", config.agreed)}};  // not empty: that is not known
 }
 
 }  // namespace mscclc::overlap
