@@ -133,6 +133,34 @@ class RowPlans(unittest.TestCase):
             print("fine")
         """)
 
+    def test_narrower(self):
+        """Rows of a narrower type than the one that a plan was loaded for, also an odd number of them."""
+        quantized = ANY_COLUMNS.replace("y: row T", "y: row e4m3")
+        run(2, f"""if 1:
+            from mscclc import Plan
+            def words(value, rows, type="H"):
+                return array.array(type, [value] * 64 * rows)
+            one, two, four = 0x3F80, 0x4000, 0x4080  # of bf16
+            for text, type, result in (
+                ({mscclc.compile(ANY_COLUMNS).to_json()!r}, "H", four),
+                ({mscclc.compile(quantized).to_json()!r}, "B", 0x48),
+            ):
+                plan = comm.load(Plan(text).with_columns(64), 1 << 12, "f32")
+                more = dict(dtype="bf16", externals=dict(bias=words(two, 1)))
+                for rows in (1, 3, 6):
+                    out = words(0, rows, type)
+                    plan.run(words(one, rows), out, **more).wait()
+                    assert set(out) == {{result}}, (rows, set(out))
+                for rows in (2, 4):
+                    refused("the plan needs", plan.run, words(one, 3), words(0, rows, type), **more)
+            # The library's plan for so few rows is for one width, and says so.
+            norm = comm.load_rows("allreduce_norm", 64, 8)
+            refused("sentinel packets were set up for elements of 4 bytes, 'bf16' has 2", norm.run, words(one, 3),
+                    words(0, 3), dtype="bf16", error=mscclc.LibraryError,
+                    externals=dict(residual=words(two, 3), weight=words(two, 1), eps=0.0))
+            print("fine")
+        """)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -283,9 +283,15 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
 
 namespace {
 
+/// Of rows: those of the narrowest type, as calls may have another than the plan was loaded for.
+uint32_t granule_of(const mscclc_plan& plan) {
+  const uint32_t columns = plan.contract.columns;
+  return columns == 0 ? plan.align : columns * rows::kLeastBytesOfT;
+}
+
 Chunking chunking_of(const mscclc_plan& plan, uint64_t bytes) {
   const uint64_t parts = Chunking::parts_of_message(plan.contract);
-  return {plan.contract, parts == 0 ? 0 : bytes / parts, plan.align};
+  return {plan.contract, parts == 0 ? 0 : bytes / parts, granule_of(plan)};
 }
 
 /// False: launches of the plan refuse messages of so many bytes, whatever their type.
@@ -293,7 +299,7 @@ bool is_message(const mscclc_plan& plan, uint64_t bytes) {
   const uint64_t parts = Chunking::parts_of_message(plan.contract);
   if (bytes > plan.max_bytes || bytes >> 62 != 0) return false;
   if (parts == 0) return bytes == 0;
-  const bool whole_rows = plan.contract.columns == 0 || bytes / parts % plan.align == 0;
+  const bool whole_rows = plan.contract.columns == 0 || bytes / parts % granule_of(plan) == 0;
   const bool even = !plan.contract.even_only || chunking_of(plan, bytes).even();
   return bytes % parts == 0 && whole_rows && even;
 }
@@ -318,6 +324,9 @@ mscclc_result_t mscclc_plan_buffers(mscclc_plan_t* plan, uint64_t bytes, uint64_
     const Chunking chunking = chunking_of(*plan, bytes);
     *input = chunking.buffer_bytes(Side::input, plan->rank);
     *output = chunking.buffer_bytes(Side::output, plan->rank);
+    if (plan->contract.output_type != rows::Type::T) {  // for elements as when it was loaded
+      *output = *output * rows::kLeastBytesOfT / (plan->align / plan->contract.columns);
+    }
     return mscclc_result_t{MSCCLC_SUCCESS};
   });
 }

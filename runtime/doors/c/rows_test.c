@@ -134,7 +134,9 @@ static void *work(void *given) {
   uint64_t input = 0, output = 0;
   OK(mscclc_plan_buffers(plan, kBytes, &input, &output));
   CHECK(input > 0);
-  // No whole rows.
+  // Whole rows of a narrower type, and of none.
+  OK(mscclc_plan_buffers(plan, kBytes + 2 * kColumns, &input, &output));
+  CHECK(input == kBytes + 2 * kColumns && output == input);
   CHECK(mscclc_plan_buffers(plan, kBytes + 8, &input, &output) == MSCCLC_INVALID_ARGUMENT);
   for (int i = 0; i < 4; ++i) {
     /* Memory is read when the call runs; a value is that of the launch. */
