@@ -89,4 +89,9 @@ ResultKind result_kind(const Diagnostics& diagnostics) {
   return first == all.end() ? ResultKind::internal : result_kind(first->code);
 }
 
+bool may_be_of_one_rank(const Diagnostics& failed) {
+  const ResultKind kind = result_kind(failed);
+  return failed.has_errors() && kind != ResultKind::no_plan && kind != ResultKind::usage;
+}
+
 }  // namespace mscclc

@@ -26,5 +26,8 @@ enum class ResultKind : uint8_t {
 ResultKind result_kind(std::string_view code);
 /// Of the first error; internal if there is none.
 ResultKind result_kind(const Diagnostics& diagnostics);
+/// True of a choice of a plan that has failed as it may on one rank alone, where a file cannot be
+/// read, say. That no plan serves the call, and what a selector answers, is the same on all.
+bool may_be_of_one_rank(const Diagnostics& failed);
 
 }  // namespace mscclc

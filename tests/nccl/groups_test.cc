@@ -24,6 +24,44 @@ TEST_CASE("a communicator that ends before its group does takes the calls with i
   }
 }
 
+/// Plans, none of which can be read.
+class Unreadable final : public PlanProvider {
+ public:
+  std::shared_ptr<const PickedPlan> pick(const PlanRequest&, std::vector<PassedOver>*,
+                                         Diagnostics& diagnostics) override {
+    diagnostics.error("cannot-read", {}, "cannot read 'a plan': No such file or directory (2)");
+    return nullptr;
+  }
+};
+
+TEST_CASE("a rank that cannot read its plan leaves the call to no other library alone") {
+  const ServedBy served(kFakeNccl, true);
+  set_plan_calls([](Communicator& communicator, const CollectivesOptions& options,
+                    Diagnostics& diagnostics) {
+    return communicator.rank() != 1
+               ? make_library_calls(communicator, options, diagnostics)
+               : make_calls_by(std::make_shared<Unreadable>(), communicator, options, diagnostics);
+  });
+  Ranks ranks(2);
+  std::vector<int> values(2, 1);
+  const long by_nccl = calls_of_fake("ncclAllReduce");
+  std::vector<ncclResult_t> results(2);
+  std::vector<std::string> said(2);
+  on_threads(2, [&](int r) {
+    results[r] = ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, ranks.comms[r], nullptr);
+    said[r] = ncclGetLastError(nullptr);
+  });
+  CHECK(std::ranges::count(results, ncclSuccess) == 0);
+  CHECK_THAT(said[0], Catch::Contains("rank 1 cannot take the plan: cannot read 'a plan'"));
+  CHECK_THAT(said[1], Catch::Contains("cannot read 'a plan'"));
+  // One thread that drives both does not wait for the first before it comes to the other.
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, comm, nullptr);
+  }) != ncclSuccess);
+  CHECK(values == std::vector<int>(2, 1));
+  CHECK(calls_of_fake("ncclAllReduce") == by_nccl);
+}
+
 TEST_CASE("a group that fails destroys nothing") {
   const ServedBy served(kFakeNccl, true);
   Ranks ranks(1);

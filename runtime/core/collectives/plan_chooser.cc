@@ -7,7 +7,6 @@
 #include "runtime/api/device.h"
 #include "runtime/api/nearest_plan.h"
 #include "runtime/api/pick_for_job.h"
-#include "runtime/support/result_kind.h"
 
 namespace mscclc {
 namespace {
@@ -120,11 +119,6 @@ PlanChoice PlanChooser::pick(const PlannedCall& planned, StreamHandle stream,
     report_no_plan(planned, capturing, diagnostics);
   }
   return choice;
-}
-
-bool may_be_of_one_rank(const Diagnostics& failed) {
-  const ResultKind kind = result_kind(failed);
-  return failed.has_errors() && kind != ResultKind::no_plan && kind != ResultKind::usage;
 }
 
 }  // namespace mscclc

@@ -10,6 +10,7 @@
 #include "runtime/core/collectives/arguments.h"
 #include "runtime/core/collectives/loaded_plans.h"
 #include "runtime/core/collectives/where_ranks_run.h"
+#include "runtime/support/result_kind.h"
 
 namespace mscclc {
 
@@ -52,9 +53,5 @@ class PlanChooser {
   LoadedPlans& loaded_;
   Job job_;
 };
-
-/// True of a choice that has failed as it may on one rank alone, where a file cannot be read, say.
-/// That no plan serves the call, and what a selector answers, is the same on all.
-bool may_be_of_one_rank(const Diagnostics& failed);
 
 }  // namespace mscclc

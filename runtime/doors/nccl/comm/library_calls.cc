@@ -12,6 +12,7 @@
 #include "runtime/api/nearest_plan.h"
 #include "runtime/api/plan_registry.h"
 #include "runtime/support/process/per_process.h"
+#include "runtime/support/result_kind.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -58,6 +59,35 @@ class ServedByPlan final : public ServedCall {
   ReadyCall ready_;
 };
 
+/// A call whose plan cannot be chosen here, as it may be on this rank alone. The others may wait
+/// for it to load theirs, so it is prepared as one without a choice, which lets them know.
+class NotChosen final : public ServedCall {
+ public:
+  NotChosen(Collectives& collectives, const CollectiveCall& call, StreamHandle stream,
+            bool capturing)
+      : collectives_(collectives), call_(call), stream_(stream), capturing_(capturing) {}
+  std::string plan() const override {
+    Diagnostics ignored;  // prepare() has chosen it after all
+    const auto picked = collectives_.choose(call_, capturing_, nullptr, ignored);
+    return picked == nullptr ? "" : picked->name;
+  }
+  bool waits_for_ranks() override { return true; }
+  bool prepare(Diagnostics& diagnostics) override {
+    ready_ = collectives_.prepare(call_, stream_, diagnostics);
+    return static_cast<bool>(ready_);
+  }
+  bool launch(Diagnostics& diagnostics) override {
+    return collectives_.launch(ready_, diagnostics);
+  }
+
+ private:
+  Collectives& collectives_;
+  const CollectiveCall call_;
+  const StreamHandle stream_;
+  const bool capturing_;
+  ReadyCall ready_;
+};
+
 /// One line of reasons.
 std::string why_not(const std::vector<PassedOver>& passed_over, const Diagnostics& diagnostics) {
   constexpr size_t kMax = 4;
@@ -84,6 +114,12 @@ class LibraryCalls final : public PlanCalls {
       Diagnostics diagnostics;
       choice = collectives_->choose_once(call, capturing, what == nullptr ? nullptr : &passed_over,
                                          diagnostics);
+      if (choice.picked == nullptr && may_be_of_one_rank(diagnostics)) {
+        if (what != nullptr) {
+          *what = "a plan that is chosen once more: " + diagnostics.all().front().message;
+        }
+        return std::make_unique<NotChosen>(*collectives_, call, stream, capturing);
+      }
       if (choice.picked == nullptr) {
         if (what != nullptr) {
           *what = why_not(passed_over, diagnostics) + nearest_plan(call, capturing);
@@ -158,7 +194,14 @@ std::unique_ptr<PlanCalls> make_library_calls(Communicator& communicator,
                                               const CollectivesOptions& options,
                                               Diagnostics& diagnostics) {
   auto plans = plans_of_process(diagnostics);
-  if (plans == nullptr) return nullptr;
+  return plans == nullptr ? nullptr
+                          : make_calls_by(std::move(plans), communicator, options, diagnostics);
+}
+
+std::unique_ptr<PlanCalls> make_calls_by(std::shared_ptr<PlanProvider> plans,
+                                         Communicator& communicator,
+                                         const CollectivesOptions& options,
+                                         Diagnostics& diagnostics) {
   auto collectives = Collectives::create(communicator, std::move(plans), options, diagnostics);
   if (collectives == nullptr) return nullptr;
   return std::make_unique<LibraryCalls>(std::move(collectives),
