@@ -63,15 +63,10 @@ bool is_first(const std::string& line) {
 
 MscclcBackend::MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
                              Settings settings, Others others)
-    : Backend(rank, size),
-      group_(std::move(settings.group)),
-      timeout_(settings.timeout),
-      promises_symmetric_(settings.symmetric),
-      order_(settings.order),
-      others_(std::move(others)) {
-  if (settings.changing) {
+    : Backend(rank, size), settings_(std::move(settings)), others_(std::move(others)) {
+  if (settings_.changing) {
     const int64_t n = store->add("mscclc/handles", 1);
-    changing_.emplace(std::move(store), "mscclc/" + group_ + "/" + std::to_string(n));
+    changing_.emplace(std::move(store), "mscclc/" + settings_.group + "/" + std::to_string(n));
   } else {
     meeting_.keys = next_keys(*store, rank);
     meeting_.store = std::move(store);
@@ -84,7 +79,7 @@ void MscclcBackend::end() noexcept {
   const WithoutInterpreter other_threads;  // what has not ended lets go of tensors
   try {
     shutdown();
-    if (const auto forget = end_symmetric_.exchange(nullptr)) forget();
+    if (const auto forget = symmetric_memory_.end.exchange(nullptr)) forget();
   } catch (const std::exception& error) {
     TORCH_WARN("mscclc: ", error.what());
   }
@@ -94,8 +89,8 @@ void MscclcBackend::end() noexcept {
 
 std::shared_ptr<CallQueue> MscclcBackend::queue(const Where& where) {
   const std::lock_guard lock(mutex_);
-  TORCH_CHECK(!closed_, "mscclc: the process group ", group_, " was shut down");
-  TORCH_CHECK(meeting_.store != nullptr, "mscclc: the process group ", group_,
+  TORCH_CHECK(!closed_, "mscclc: the process group ", settings_.group, " was shut down");
+  TORCH_CHECK(meeting_.store != nullptr, "mscclc: the process group ", settings_.group,
               " has no ranks: reconfigure() gives it some");
   if (const auto made = queues_.find(where); made != queues_.end()) return made->second;
   const bool host = where.device.is_cpu(), two = where.from >= 0;
@@ -108,8 +103,8 @@ std::shared_ptr<CallQueue> MscclcBackend::queue(const Where& where) {
     membership.beside = 2 * (getSize() - 1);
   }
   membership.device = host ? MSCCLC_HOST : where.device.index();
-  membership.timeout = timeout_;
-  membership.order = order_;
+  membership.timeout = settings_.timeout;
+  membership.order = settings_.order;
   std::shared_ptr<CallQueue> queue;
   if (host) {
     queue = std::make_shared<HostCallQueue>(std::move(membership));
@@ -136,7 +131,7 @@ About MscclcBackend::about(c10d::OpType op, const char* name, Tensors inputs, Te
   about.op = op;
   about.sequence = c10d::isP2POp(op) ? ++numbers_.messages : ++numbers_.collectives;
   about.name = std::string("mscclc ") + name + " " + std::to_string(about.sequence) + " of rank " +
-               std::to_string(getRank()) + " in group " + group_;
+               std::to_string(getRank()) + " in group " + settings_.group;
   about.rank = getRank();
   about.tensors = std::move(all);
   about.outputs = std::move(outputs);
@@ -145,10 +140,10 @@ About MscclcBackend::about(c10d::OpType op, const char* name, Tensors inputs, Te
 }
 
 SymmetricBuffers MscclcBackend::symmetric(const Where& where, const Tensors& tensors) const {
-  const bool possible = promises_symmetric_ || where.device.is_cpu();
-  const FindSymmetric find = find_symmetric_;
+  const bool possible = settings_.symmetric || where.device.is_cpu();
+  const FindSymmetric find = symmetric_memory_.find;
   if (find == nullptr || !possible || where.from >= 0) return {};
-  SymmetricBuffers buffers{.possible = true, .promised = promises_symmetric_};
+  SymmetricBuffers buffers{.possible = true, .promised = settings_.symmetric};
   for (const at::Tensor& tensor : tensors) find(tensor, *this, buffers.ranges);
   return buffers;
 }
@@ -172,7 +167,7 @@ template <class Call>
 std::function<void()> MscclcBackend::instead(c10::DeviceType type, const char* name, Call call) {
   const auto other = others_.find(type);
   if (other == others_.end()) return nullptr;
-  return [backend = other->second, name = std::string(name), group = group_, call] {
+  return [backend = other->second, name = std::string(name), group = settings_.group, call] {
     if (is_first(group + name + backend->getBackendName())) {
       TORCH_WARN("mscclc: no plan serves ", name, " of group ", group, ", so ",
                  backend->getBackendName(), " does it");
@@ -485,18 +480,18 @@ void MscclcBackend::setTimeout(std::chrono::milliseconds timeout) {
     TORCH_CHECK(timeout <= queue->timeout(), "mscclc: ranks have met with a timeout of ",
                 queue->timeout().count(), " ms, and later calls cannot have ", timeout.count());
   }
-  timeout_ = timeout;
+  settings_.timeout = timeout;
 }
 
 /// Of a call that does not say it: what was set since the ranks have met. Streams have no timeouts.
 std::chrono::milliseconds MscclcBackend::timeout_on(const CallQueue& queue) {
   const std::lock_guard lock(mutex_);
-  return timeout_ < queue.timeout() ? timeout_ : std::chrono::milliseconds(0);
+  return settings_.timeout < queue.timeout() ? settings_.timeout : std::chrono::milliseconds(0);
 }
 
 c10::intrusive_ptr<c10d::Backend::Options> MscclcBackend::getBackendOptions() {
   const std::lock_guard lock(mutex_);
-  return c10::make_intrusive<Options>("mscclc", timeout_);
+  return c10::make_intrusive<Options>("mscclc", settings_.timeout);
 }
 
 c10d::ErrorType MscclcBackend::getError() {
@@ -509,7 +504,7 @@ c10d::ErrorType MscclcBackend::getError() {
 }
 
 void MscclcBackend::abort() {
-  const std::string why = "the process group " + group_ + " was aborted";
+  const std::string why = "the process group " + settings_.group + " was aborted";
   {
     const std::lock_guard lock(mutex_);
     meeting_.aborted = why;  // of queues that are made later
@@ -535,7 +530,7 @@ void MscclcBackend::close_queues() {
 #ifdef C10D_BACKEND_HAS_RECONFIGURE
 
 c10d::ReconfigureHandle MscclcBackend::get_reconfigure_handle() const {
-  TORCH_CHECK(changing_.has_value(), "mscclc: the process group ", group_,
+  TORCH_CHECK(changing_.has_value(), "mscclc: the process group ", settings_.group,
               " was made without enable_reconfigure=True");
   return changing_->handle();
 }
@@ -545,9 +540,10 @@ MscclcBackend::WorkPtr MscclcBackend::reconfigure(const c10d::ReconfigureOptions
   std::chrono::milliseconds timeout{0};
   {
     const std::lock_guard lock(mutex_);
-    TORCH_CHECK(!closed_, "mscclc reconfigure: the process group ", group_, " was shut down");
+    TORCH_CHECK(!closed_, "mscclc reconfigure: the process group ", settings_.group,
+                " was shut down");
     TORCH_CHECK(!batch_, "mscclc reconfigure: calls are being coalesced");
-    timeout = options.timeout.value_or(timeout_);
+    timeout = options.timeout.value_or(settings_.timeout);
   }
   const AskedRanks asked = changing_->asked(options);
   const WithoutInterpreter other_threads;
@@ -563,7 +559,7 @@ MscclcBackend::WorkPtr MscclcBackend::reconfigure(const c10d::ReconfigureOptions
   rank_ = asked.rank;
   size_ = static_cast<int>(asked.members.size());
   numbers_.collectives = numbers_.messages = 0;
-  find_symmetric_ = nullptr;
+  symmetric_memory_.find = nullptr;
   return c10::make_intrusive<Works>(rank_, std::vector<WorkPtr>());
 }
 

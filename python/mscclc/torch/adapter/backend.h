@@ -63,8 +63,8 @@ class MscclcBackend : public c10d::Backend {
   /// The group makes memory of such devices symmetric, which `find` looks up; `end` is called when
   /// the group has ended. On all ranks between the same calls.
   void expect_symmetric_memory(c10::DeviceType type, FindSymmetric find, void (*end)()) {
-    if (type == c10::kCPU || promises_symmetric_) find_symmetric_ = find;
-    end_symmetric_ = end;
+    if (type == c10::kCPU || settings_.symmetric) symmetric_memory_.find = find;
+    symmetric_memory_.end = end;
   }
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;
@@ -133,6 +133,11 @@ class MscclcBackend : public c10d::Backend {
     std::string keys;                       ///< what begins the keys of this backend there
     std::string aborted = {};               ///< why its ranks were given up; "": they were not
   };
+  /// What expect_symmetric_memory() was given.
+  struct SymmetricMemoryOfGroup {
+    std::atomic<FindSymmetric> find{nullptr};  ///< nullptr: there is no such memory
+    std::atomic<void (*)()> end{nullptr};      ///< nullptr: there was none
+  };
   /// Of the last ones.
   struct Numbers {
     std::atomic<uint64_t> collectives{0};  ///< the same on all ranks
@@ -163,14 +168,9 @@ class MscclcBackend : public c10d::Backend {
   void close_queues();
   void end() noexcept;
 
-  const std::string group_;
-  std::chrono::milliseconds timeout_;
-  const bool promises_symmetric_;
-  const int32_t order_;
+  Settings settings_;  ///< the timeout may change
   const Others others_;
-
-  std::atomic<FindSymmetric> find_symmetric_{nullptr};  ///< nullptr: there is no such memory
-  std::atomic<void (*)()> end_symmetric_{nullptr};      ///< nullptr: there was none
+  SymmetricMemoryOfGroup symmetric_memory_;
 
   std::optional<ChangingRank> changing_;  ///< of a group that reconfigure() is for
 
