@@ -9,15 +9,18 @@
 namespace mscclc {
 namespace {
 
+/// Rows of a buffer that are looked at one by one.
+constexpr int64_t kMostRows = 1 << 20;
+
 /// Rows of all scratch buffers of all ranks, and which of them ops touch.
 class RowUse {
  public:
   RowUse(const Program& program, const Names& names, const Layouts& layouts)
       : program_(program), names_(names), layouts_(layouts) {
     for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
-      std::vector<uint32_t>& begins = begin_.emplace_back();
+      std::vector<uint64_t>& begins = begin_.emplace_back();
       for (uint32_t b = 0; b < layouts_.count(r); ++b) {
-        begins.push_back(static_cast<uint32_t>(used_.size()));
+        begins.push_back(used_.size());
         if (b >= kFirstScratch) used_.resize(used_.size() + rows(layouts_.of(r, b)));
       }
     }
@@ -43,8 +46,10 @@ class RowUse {
   }
 
  private:
+  /// 0 if there are none, or too many to look at.
   uint32_t rows(const Layout& layout) const {
-    return layout.chunks == 0 ? 0 : static_cast<uint32_t>(layouts_.outermost(layout).length());
+    const int64_t all = layout.chunks == 0 ? 0 : layouts_.outermost(layout).length();
+    return all > kMostRows ? 0 : static_cast<uint32_t>(all);
   }
 
   void touch(uint32_t rank, const Operand& o) {
@@ -60,7 +65,8 @@ class RowUse {
   void touch_at(uint32_t rank, uint32_t buffer, const Operand& o) {
     if (buffer < kFirstScratch || buffer == kNone) return;
     const Layout& layout = layouts_.of(rank, buffer);
-    const uint32_t begin = begin_[rank][buffer];
+    if (rows(layout) == 0) return;
+    const uint64_t begin = begin_[rank][buffer];
     const uint32_t last = layouts_.row_of(layout, o.first + o.count - 1);
     for (uint32_t row = layouts_.row_of(layout, o.first); row <= last; ++row)
       used_[begin + row] = true;
@@ -69,7 +75,7 @@ class RowUse {
   /// A buffer that a rank does not use at all is another matter: others may need it.
   void warn_of(uint32_t rank, uint32_t buffer, Diagnostics& diagnostics) const {
     const Layout& layout = layouts_.of(rank, buffer);
-    const auto begin = used_.begin() + begin_[rank][buffer];
+    const auto begin = used_.begin() + static_cast<std::ptrdiff_t>(begin_[rank][buffer]);
     const auto end = begin + rows(layout);
     const auto unused = std::find(begin, end, false);
     if (unused == end || std::find(begin, end, true) == end) return;
@@ -90,7 +96,7 @@ class RowUse {
   const Program& program_;
   const Names& names_;
   const Layouts& layouts_;
-  std::vector<std::vector<uint32_t>> begin_;  ///< by rank and buffer
+  std::vector<std::vector<uint64_t>> begin_;  ///< by rank and buffer
   std::vector<bool> used_;
 };
 

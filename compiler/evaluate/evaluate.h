@@ -44,6 +44,8 @@ class Evaluator {
   }
   bool boolean(const ast::Expr& e, bool& out);
   bool list(const ast::Expr& e, List& out);
+  /// Both ends of a range, of which the length fits in 63 bits.
+  bool range_ends(const ast::Expr& e, int64_t& from, int64_t& to);
 
   /// Calls `body` for each combination of values of the binders that their `where` accepts.
   /// `body` returns false to stop; so does this after a mistake. `track`: the binders are part of

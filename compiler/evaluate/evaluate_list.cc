@@ -37,11 +37,15 @@ bool Evaluator::list(const Expr& e, List& out) {
   return true;
 }
 
-bool Evaluator::range(const Expr& e, Value& out) {
-  int64_t from = 0, to = 0, length = 0;
+bool Evaluator::range_ends(const Expr& e, int64_t& from, int64_t& to) {
+  int64_t length = 0;
   if (!integer(e.kids[0], from) || !integer(e.kids[1], to)) return false;
-  if (to > from && __builtin_sub_overflow(to, from, &length)) return overflow(e);
-  return make_list(e, List::range(from, to), out);
+  return to <= from || !__builtin_sub_overflow(to, from, &length) || overflow(e);
+}
+
+bool Evaluator::range(const Expr& e, Value& out) {
+  int64_t from = 0, to = 0;
+  return range_ends(e, from, to) && make_list(e, List::range(from, to), out);
 }
 
 /// L except x. A range without one of its elements stays a range.

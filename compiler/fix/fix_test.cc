@@ -115,6 +115,19 @@ TEST_CASE("what a program promises is never changed") {
   CHECK(fixed(required).text.empty());
 }
 
+TEST_CASE("the mathematics of a row function is never changed") {
+  const std::string misspelt =
+      "row shift(x: row T, low: columns T, lo: columns T) {\n  out y: row T = x + loww\n}\n"
+      "external low: columns T, lo: columns T\n"
+      "collective allreduce(ranks: 1, columns: 4, then: shift)\n"
+      "rank 0 { tb 0 { apply shift output <- input, low, lo } }\n";
+  const FixResult found = fixed(misspelt);
+  CHECK(found.text.empty());
+  std::string right = misspelt;
+  right.replace(right.find("loww"), 4, "low");
+  CHECK(fixed(right).tried == 0);  // it is proved
+}
+
 TEST_CASE("the search ends at its limits") {
   const std::string wrong = program(kCollective, kBuffer, kPut + kSignal + kReduce);
   CHECK(fixed(wrong, {.candidates = 1}).text.empty());

@@ -143,9 +143,9 @@ bool Outline::in_body(uint32_t statement) const {
 }
 
 std::string Outline::promises() const {
-  static constexpr std::string_view kItems[] = {"language", "ir",     "program",   "import",
-                                                "require",  "param",  "let",       "ensure",
-                                                "select",   "launch", "collective"};
+  static constexpr std::string_view kItems[] = {"language",   "ir",  "program", "import", "require",
+                                                "param",      "let", "ensure",  "select", "launch",
+                                                "collective", "row", "external"};
   std::string out;
   for (const Statement& s : statements_) {
     if (s.parent != kNothing || std::ranges::find(kItems, keyword(s)) == std::end(kItems)) continue;

@@ -14,7 +14,7 @@ namespace mscclc {
 bool OperandReader::range_index(const ast::Expr& e, Index& out) {
   if (e.kind == ast::ExprKind::binary && e.op == ast::BinaryOp::range) {
     int64_t from = 0, to = 0;
-    if (!evaluator_.integer(e.kids[0], from) || !evaluator_.integer(e.kids[1], to)) return false;
+    if (!evaluator_.range_ends(e, from, to)) return false;
     out = Index::range(from, to);
     out.mark = scope_.mark_of(e.place);
     return true;

@@ -23,8 +23,9 @@
 namespace mscclc {
 namespace {
 
-constexpr uint64_t kMax = 0x7fffffff;  // ids and chunk indexes stay below
-constexpr uint64_t kMaxBlocks = 4096;  // of a rank, as in the language
+constexpr uint64_t kMax = 0x7fffffff;     // ids and chunk indexes stay below
+constexpr uint64_t kMaxBlocks = 4096;     // of a rank, as in the language
+constexpr uint64_t kMaxOps = 64'000'000;  // of a program, as in the language
 
 /// Where a chunk goes, and how many chunks from it on stay side by side.
 struct Target {
@@ -47,9 +48,11 @@ class Replicator {
         blocked_(program.launch.policy == Policy::blocked && !has_prefix_side() && !has_shards() &&
                  program.flags.empty()) {}  // which cover neighbouring chunks
 
-  void run() {
+  /// False if cutting ops makes more than a program may have.
+  bool run() {
     find_layouts();
     find_cut_loops();
+    if (!few_ops()) return false;
     for (uint32_t r = 0; r < program_.ranks.size(); ++r) replicate_ops(r);
     program_.operands.swap(operands_);
     for (Rank& rank : program_.ranks) replicate_things(rank);
@@ -60,6 +63,7 @@ class Replicator {
     }
     program_.launch.instances = 1;
     program_.launch.policy = Policy::interleaved;
+    return true;
   }
 
  private:
@@ -166,6 +170,26 @@ class Replicator {
   }
 
   // ---- ops ----
+
+  bool few_ops() const {
+    uint64_t ops = 0;
+    for (uint32_t r = 0; r < program_.ranks.size(); ++r) {
+      for (const Op& op : program_.ranks[r].ops) {
+        ops += (info(op.kind).moves_data() ? pieces(r, op) : 1) * n_;
+        if (ops > kMaxOps) return false;
+      }
+    }
+    return true;
+  }
+
+  /// How many ops an op is cut into, or more than a program may have.
+  uint64_t pieces(uint32_t r, const Op& op) const {
+    const uint32_t count = program_.operands[op.operands].count;
+    if (!blocked_ || (op.loop != kNone && cut_[op.loop])) return count;
+    uint64_t found = 0;
+    for (uint32_t at = 0; at < count && found <= kMaxOps; ++found) at += common_run(r, op, at);
+    return found;
+  }
 
   void replicate_ops(uint32_t r) {
     Rank& rank = program_.ranks[r];
@@ -373,8 +397,10 @@ bool run_replicate(Program& program, PassContext& context) {
         fmt::format("{} instances of {} chunks or thread blocks are too many", n, most));
     return false;
   }
-  Replicator(program).run();
-  return true;
+  if (Replicator(program).run()) return true;
+  diagnostics.error("too-many-instances", {},
+                    fmt::format("{} instances have more than {} ops", n, kMaxOps));
+  return false;
 }
 
 }  // namespace mscclc

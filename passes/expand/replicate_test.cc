@@ -186,4 +186,17 @@ TEST_CASE("replicate: one instance changes nothing") {
   REQUIRE(print_ir(p) == before);
 }
 
+TEST_CASE("replicate: no more ops than a program may have") {
+  const std::string contract = "allreduce(ranks: 2, chunks: 40000000)";
+  const auto copies = [&](const std::string& chunks, const std::string& launch) {
+    return parse(two_ranks("tb 0 { copy output[" + chunks + "] <- input[" + chunks + "] }",
+                           "launch " + launch, contract));
+  };
+  Program interleaved = copies("0..20000000", "instances: 2");
+  CHECK(testing::fail(interleaved, {"replicate"}) == "\n2 instances have more than 64000000 ops\n");
+  Program blocked = copies("0..20000000", "instances: 2, policy: blocked");
+  run(blocked, {"replicate"});
+  CHECK(blocked.ranks[0].ops.size() == 2);
+}
+
 }  // namespace mscclc

@@ -403,15 +403,19 @@ class Builder {
            program_.ranks[at.rank].channels[dsts[0].channel].kind == ChannelKind::port;
   }
 
+  /// Words of a strip, and how many times they follow one another.
+  using Strips = std::vector<std::pair<std::string, uint32_t>>;
+
   /// What a box waits for and signals, where no arrow shows it.
   void add_strips(uint32_t b) {
     Box& box = out_.boxes[b];
     const Step& step = steps_.steps[step_of_[b]];
     const uint32_t rank = out_.bands[box.band].rank;
-    bool after = false;
+    Strips before, after;
+    bool is_after = false;
     for (const uint32_t i : step.ops) {
       if (i == step.data) {
-        after = true;
+        is_after = true;
         continue;
       }
       const Met met = met_[{rank, i}];
@@ -422,20 +426,24 @@ class Builder {
       std::string words = control_words(program_, rank, op, choice_.names);
       if (met.credits != 0) words = fmt::format("↻{} {}", met.credits, words);
       if (met.credits == 0 && met.later != 0) words = "↻ " + words;
-      add_strip(after ? box.after : box.before, words);
+      add_strip(is_after ? after : before, std::move(words));
+    }
+    write_strips(before, box.before);
+    write_strips(after, box.after);
+  }
+
+  static void add_strip(Strips& strips, std::string words) {
+    if (!strips.empty() && strips.back().first == words) {
+      ++strips.back().second;
+    } else {
+      strips.emplace_back(std::move(words), 1);
     }
   }
 
-  static void add_strip(std::vector<std::string>& strips, const std::string& words) {
-    if (strips.empty() || strips.back().substr(0, strips.back().find(" × ")) != words) {
-      strips.push_back(words);
-      return;
+  static void write_strips(const Strips& strips, std::vector<std::string>& out) {
+    for (const auto& [words, times] : strips) {
+      out.push_back(times == 1 ? words : fmt::format("{} × {}", words, times));
     }
-    const size_t at = strips.back().find(" × ");
-    const int times = at == std::string::npos
-                          ? 1
-                          : std::stoi(strips.back().substr(at + std::string_view(" × ").size()));
-    strips.back() = fmt::format("{} × {}", words, times + 1);
   }
 
   /// Chunks get colours in their order.

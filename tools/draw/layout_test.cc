@@ -218,6 +218,20 @@ TEST_CASE("draw layout: arrows pass a frame's label") {
   }
 }
 
+TEST_CASE("draw layout: what repeats in a strip is counted, whatever its names are") {
+  TestProgram t(1, 1);
+  t.semaphore(0, "x × y", {}, 4);
+  t.semaphore(0, "x", {}, 4);
+  for (const uint32_t semaphore : {0u, 1u, 1u, 0u, 0u}) {
+    t.op_in(0, 0, OpKind::acquire, {id(semaphore)});
+  }
+  t.op_in(0, 0, OpKind::copy, {local(kOutput, 0)}, {local(kInput, 0)});
+  const Picture picture = drawn(t.program);
+  REQUIRE(picture.boxes.size() == 1);
+  CHECK(picture.boxes[0].before ==
+        std::vector<std::string>{"acquire x × y", "acquire x × 2", "acquire x × y × 2"});
+}
+
 TEST_CASE("draw layout: ops that wait in a circle are drawn") {
   TestProgram t(2, 1);
   for (const uint32_t r : {0u, 1u}) {

@@ -19,6 +19,8 @@ struct Axis {
   List list;
 
   int64_t length() const { return list.count; }
+  /// low, low + 1, … without a gap.
+  bool consecutive() const { return limit != 0 && table == nullptr && hole == kNone; }
   /// Position of index `v`, or kNone.
   uint32_t find(int64_t v) const {
     const uint64_t d = static_cast<uint64_t>(v) - static_cast<uint64_t>(low);

@@ -226,7 +226,9 @@ bool Declarations::switch_channel(NameId name, std::span<const int64_t> keys, co
                                   Mark mark, Mark ranks_mark) {
   if (!may_declare(mark)) return false;
   std::vector<int64_t> members;
-  for (int64_t i = 0; i < ranks.count; ++i) members.push_back(ranks[i]);
+  // Of more elements than ranks one is wrong, and a range may have more than memory holds.
+  const int64_t most = std::min(ranks.count, int64_t{draft_.ranks()} + 1);
+  for (int64_t i = 0; i < most; ++i) members.push_back(ranks[i]);
   std::vector<int64_t> sorted = members;
   std::sort(sorted.begin(), sorted.end());
   const auto complain = [&](std::string message) {

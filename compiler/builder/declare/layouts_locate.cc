@@ -58,9 +58,16 @@ bool Layouts::no_such_index(uint32_t owner, uint32_t buffer, uint32_t dim, int64
 bool Layouts::find_run(uint32_t owner, uint32_t buffer, uint32_t dim, const Axis& axis,
                        const Index& index, Mark mark, uint32_t& first, uint32_t& count) const {
   if (index.mark.end != 0) mark = index.mark;
-  if (index.count == 0) {
+  if (index.count <= 0) {
     reports_.fail("empty-range", mark, "an empty range");
     return false;
+  }
+  if (axis.consecutive()) {
+    first = axis.find(index.first);
+    const int64_t left = first == kNone ? 0 : axis.length() - first;
+    if (index.count > left) return no_such_index(owner, buffer, dim, index.first + left, mark);
+    count = static_cast<uint32_t>(index.count);
+    return true;
   }
   for (int64_t i = 0; i < index.count; ++i) {
     const uint32_t position = axis.find(index.first + i);

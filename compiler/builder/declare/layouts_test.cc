@@ -1,6 +1,7 @@
 #include "compiler/builder/declare/layouts.h"
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 using namespace mscclc;
 
@@ -55,6 +56,21 @@ TEST_CASE("indexes find runs of chunks") {
   CHECK(w.find(b, {7, Index::range(1, 1)}) == "an empty range");
   CHECK(w.layouts.dims_text(0, b) == "[[7, 3], 4]");
   CHECK(w.layouts.row_of(w.layouts.of(0, b), 6) == 1);
+}
+
+TEST_CASE("a run of a range of indexes is found by its ends") {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  WithLayouts w;
+  const uint32_t b = w.buffer({Dim(List::range(-3, kMaxChunks - 3))});
+  // More runs than could be looked through index by index.
+  for (int i = 0; i < 1000; ++i) REQUIRE(w.find(b, {Index::range(-2, kMaxChunks - 3)}) != "");
+  CHECK(w.find(b, {Index::range(-2, kMaxChunks - 3)}) == "1 +2147483646");
+  CHECK(w.find(b, {Index::range(-3, -2)}) == "0 +1");
+  CHECK(w.find(b, {Index::range(-4, 0)}) == "'b' has no row -4 on rank 0");
+  CHECK(w.find(b, {Index::range(0, kMost)}) == "'b' has no row 2147483644 on rank 0");
+  Index backwards = 0;
+  backwards.count = -1;
+  CHECK(w.find(b, {backwards}) == "an empty range");
 }
 
 TEST_CASE("rows may depend on the indexes before them") {

@@ -52,9 +52,11 @@ struct Index {
   Mark mark;
   Index() = default;
   Index(int64_t i) : first(i) {}
+  /// REQUIRES: the length fits.
   static Index range(int64_t from, int64_t to) {
     Index i(from);
-    i.count = to > from ? to - from : 0;
+    i.count = 0;
+    if (to > from) precondition(!__builtin_sub_overflow(to, from, &i.count));
     return i;
   }
 };

@@ -48,7 +48,9 @@ void OpChecks::Accepted::set(std::span<const Ref> d, std::span<const Ref> s) {
 Fit OpChecks::check(const OpInfo& info, std::span<const Ref> dsts, std::span<const Ref> srcs,
                     const OperandFacts& facts, const OpOptions& options) {
   Accepted& accepted = accepted_[static_cast<size_t>(info.kind)];
-  if (!options.any() && accepted.same(dsts, srcs)) return Fit::whole;
+  // Whether an op with flags may stand here does not follow from its operands.
+  const bool placed = !info.has_flags() || places_.placed();
+  if (placed && !options.any() && accepted.same(dsts, srcs)) return Fit::whole;
   const Fit found = fit(info, dsts, srcs, facts, options);
   if (found == Fit::whole && !options.any() && !dsts.empty()) accepted.set(dsts, srcs);
   return found;

@@ -38,7 +38,8 @@ bool Refs::lies_alike(BufferKind kind, uint32_t member) const {
 
 /// A buffer that is used at a switch must be the same on all its ranks.
 bool Refs::check_at_switch(const Channel& c, uint32_t index, const Ref& ref) {
-  if (switch_seen_ == std::pair(index, ref.operand.buffer)) return true;
+  const std::tuple key{draft_.rank, index, ref.operand.buffer};
+  if (switch_seen_ == key) return true;
   const Buffer& mine = draft_.out->buffers[ref.operand.buffer];
   for (const int64_t m : draft_.program.values(c.group)) {
     const auto member = static_cast<uint32_t>(m);
@@ -60,7 +61,7 @@ bool Refs::check_at_switch(const Channel& c, uint32_t index, const Ref& ref) {
     layouts_.note_buffer(error, member, d.index);
     return false;
   }
-  switch_seen_ = {index, ref.operand.buffer};
+  switch_seen_ = key;
   return true;
 }
 

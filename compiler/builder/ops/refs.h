@@ -3,7 +3,7 @@
 
 #include <span>
 #include <string_view>
-#include <utility>
+#include <tuple>
 
 #include "compiler/builder/declare/layouts.h"
 #include "compiler/builder/declare/members.h"
@@ -37,7 +37,8 @@ class Refs {
   Names& names_;
   Layouts& layouts_;
   KeyedMembers& members_;
-  std::pair<uint32_t, uint32_t> switch_seen_{kNone, kNone};  ///< channel, buffer checked last
+  /// Rank, channel and buffer checked last.
+  std::tuple<uint32_t, uint32_t, uint32_t> switch_seen_{kNone, kNone, kNone};
 };
 
 }  // namespace mscclc

@@ -32,6 +32,7 @@ ItemKind item_kind(Kind kind) {
   switch (kind) {
     case Kind::function:
     case Kind::def:
+    case Kind::row:
       return kFunction;
     case Kind::parameter:
       return kConstant;

@@ -80,6 +80,15 @@ TEST_CASE("rename: all places of a name change, and the program stays the same")
   }
 }
 
+TEST_CASE("rename: a number of flags") {
+  const std::string text =
+      "param ^B = 2\nexternal flags ready[B] of: input\n"
+      "collective allgather(ranks: 1, chunks: B)\n"
+      "rank 0 { tb 0 { await ready[0]\n  copy output <- input } }\n";
+  const Renamed found = renamed(text, "many");
+  CHECK(found.error.empty());
+}
+
 TEST_CASE("rename: a name that means something else is refused") {
   std::string text = kRace;
   text.insert(text.find("R = 4"), "^");

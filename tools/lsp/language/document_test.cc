@@ -1,6 +1,10 @@
 #include "tools/lsp/language/document.h"
 
 #include <catch2/catch.hpp>
+#include <new>
+
+#include "ir/support/read_file.h"
+#include "tools/lsp/language/check.h"
 
 using namespace mscclc;
 using namespace mscclc::lsp;
@@ -68,6 +72,25 @@ TEST_CASE("document: one for import is not asked for a collective") {
   CHECK(library.checked().diagnostics.has_errors());
   Document program("file:///a.mscl", "param R = 2\nrank r in 0..R { sync }\n", none);
   CHECK(program.checked().diagnostics.has_errors());
+}
+
+TEST_CASE("document: one of row functions alone is for import") {
+  const Surroundings none;
+  const std::string path = "plans/rows/functions.mscl";
+  Document functions("file:///functions.mscl", read_file(path).value(), none);
+  CHECK(functions.checked().diagnostics.all().empty());
+}
+
+TEST_CASE("document: one that takes more memory than there is gets an error") {
+  const auto no_memory = [](const std::string&) -> std::optional<std::string> {
+    throw std::bad_alloc();
+  };
+  const Checked checked =
+      check("a.mscl", "import \"b.mscl\"\n" + kRight, nullptr, front_end({}, no_memory, kMaxOps));
+  CHECK_FALSE(checked.proved);
+  REQUIRE(checked.diagnostics.all().size() == 1);
+  CHECK(checked.diagnostics.all()[0].code == "memory");
+  CHECK(checked.diagnostics.all()[0].message.starts_with("'a.mscl' takes more memory to compile"));
 }
 
 TEST_CASE("document: one that unrolls to too many ops is refused") {

@@ -155,12 +155,13 @@ void NameFinder::binders(Array<const ast::Binder> list, const ast::Stmt* stateme
   for (const ast::Binder& b : list) binder(b, statement);
 }
 
-/// Words among the values of options stand for themselves.
+/// Words among the values of options stand for themselves, but those of `then` and `after`.
 void NameFinder::options(Array<const ast::Option> list) {
   for (const ast::Option& o : list) {
     const bool format = o.name.id == ast::w_packets && !packet_format_word(ast_, o.value);
     if (o.name.id == ast::w_order) order_option(o.value);
-    if (format || !takes_words(o)) expr(o.value);
+    const bool named = o.name.id == ast::w_then || o.name.id == ast::w_after;
+    if (format || named || !takes_words(o)) expr(o.value);
   }
 }
 
@@ -193,6 +194,15 @@ void NameFinder::item(const ast::Stmt& s) {
       break;
     case ast::StmtKind::def:
       def(s.as<ast::Def>());
+      break;
+    case ast::StmtKind::row:
+      declare(s.as<ast::RowItem>().name, {.kind = Kind::row, .statement = &s});
+      break;
+    case ast::StmtKind::external:
+      externals(s.as<ast::Externals>());
+      break;
+    case ast::StmtKind::flags:
+      flags(s.as<ast::FlagsDecl>());
       break;
     case ast::StmtKind::rank:
       placed(s.as<ast::Placed>());
@@ -254,6 +264,18 @@ void NameFinder::ensure(const ast::Ensure& s) {
   for (const ast::Term& t : s.terms) term(t);
   leave(before, s.place.end);
   around_ = outer;
+}
+
+void NameFinder::externals(const ast::Externals& s) {
+  for (const ast::ExternalDecl& e : s.externals) {
+    declare(e.name, {.kind = Kind::external, .statement = &s});
+  }
+}
+
+void NameFinder::flags(const ast::FlagsDecl& s) {
+  exprs(s.count);
+  options(s.options);
+  declare(s.name, {.kind = Kind::flags, .statement = &s});
 }
 
 // ---- statements ------------------------------------------------------------------------------
@@ -374,6 +396,7 @@ void NameFinder::semaphores(const ast::Semaphores& s) {
 // ---- ops -------------------------------------------------------------------------------------
 
 void NameFinder::op(const ast::OpStmt& s) {
+  if (s.function.given()) use(s.function);
   for (const ast::Operand& o : s.operands) operand(o);
   options(s.options);
 }

@@ -45,6 +45,8 @@ class NameFinder {
   void function(const ast::Definition& d, const ast::Let& s);
   void def(const ast::Def& s);
   void ensure(const ast::Ensure& s);
+  void externals(const ast::Externals& s);
+  void flags(const ast::FlagsDecl& s);
   void placed(const ast::Placed& s);
   void block(const ast::Block& b);
   void statement(const ast::Stmt& s);

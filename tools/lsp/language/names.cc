@@ -8,8 +8,9 @@ namespace mscclc::lsp {
 
 std::string_view name_of(Kind kind) {
   constexpr std::string_view kNames[] = {
-      "parameter", "value",  "loop variable", "argument",  "function",
-      "def",       "buffer", "channel",       "semaphore", "caller's buffer"};
+      "parameter", "value",          "loop variable",  "argument",  "function",
+      "def",       "buffer",         "channel",        "semaphore", "row function",
+      "external",  "array of flags", "caller's buffer"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -21,7 +21,10 @@ enum class Kind : uint8_t {
   buffer,
   channel,
   semaphore,
-  callers,  ///< input and output
+  row,       ///< a row function
+  external,  ///< rows or a number of the caller's
+  flags,     ///< an array of flags
+  callers,   ///< input and output
 };
 /// "parameter", "loop variable" …
 std::string_view name_of(Kind kind);

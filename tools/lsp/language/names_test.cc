@@ -118,6 +118,21 @@ TEST_CASE("names: contracts") {
       "ensure output[0] at ^r = input[0] at ^r for ^r in 0..R\n");
 }
 
+TEST_CASE("names: row functions, externals and flags") {
+  check_same_name("param ^B = 2, K = 1\nexternal flags ready[^B] of: input, raises: K\n");
+  check_same_name("param B = 2, ^K = 1\nexternal flags ready[B] of: input, raises: ^K\n");
+  const std::string row = "(x: row T, bias: columns T) {\n  out y: row T = x + bias\n}\n";
+  check_same_name("row ^f" + row +
+                  "external bias: columns T\ncollective allreduce(ranks: 1, then: ^f)\n"
+                  "rank 0 { tb 0 { apply ^f output <- input, bias\n"
+                  "  reduce output <- input, input then ^f _ <- _, bias } }\n");
+  check_same_name("row f" + row + "external ^bias: columns T\n" +
+                  "rank 0 { tb 0 { apply f output <- input, ^bias } }\n");
+  check_same_name(
+      "external flags ^a[2] of: input\nexternal flags b[2] of: output, after: ^a\n"
+      "rank 0 { tb 0 { await ^a[0] } }\n");
+}
+
 TEST_CASE("names: what is visible where") {
   const std::string program =
       "param R = 2\nlet f(x) = x$0\nrank r in 0..R {\n  let a = 1 $1\n  for p in 0..R { sync$2 }\n"
