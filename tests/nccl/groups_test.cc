@@ -257,6 +257,12 @@ TEST_CASE("who does not wait for a communicator waits for none of its calls") {
   CHECK(allreduce(values[0], ranks.comms[0]) == ncclInvalidArgument);
   CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("is not done yet: ncclInProgress"));
   CHECK(ncclCommDestroy(ranks.comms[0]) == ncclInvalidArgument);
+  CHECK(ncclCommDeregister(ranks.comms[0], values) == ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("ncclCommDeregister: what was asked of"));
+  CHECK(ncclCommWindowDeregister(ranks.comms[0], reinterpret_cast<ncclWindow_t>(values)) ==
+        ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr),
+             Catch::Contains("ncclCommWindowDeregister: what was asked of"));
   CHECK(allreduce(values[1], ranks.comms[1]) == ncclInProgress);
   CHECK(ranks.await_all() == ncclSuccess);
   CHECK(values[0] == 3);
