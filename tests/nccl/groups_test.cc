@@ -295,6 +295,12 @@ TEST_CASE("who does not wait for a communicator waits for none of its calls") {
   CHECK(allreduce(values[0], ranks.comms[0]) == ncclInvalidArgument);
   CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("is not done yet: ncclInProgress"));
   CHECK(ncclCommDestroy(ranks.comms[0]) == ncclInvalidArgument);
+  CHECK(ncclCommDeregister(ranks.comms[0], values) == ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("ncclCommDeregister: what was asked of"));
+  CHECK(ncclCommWindowDeregister(ranks.comms[0], reinterpret_cast<ncclWindow_t>(values)) ==
+        ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr),
+             Catch::Contains("ncclCommWindowDeregister: what was asked of"));
   CHECK(allreduce(values[1], ranks.comms[1]) == ncclInProgress);
   CHECK(ranks.await_all() == ncclSuccess);
   CHECK(values[0] == 3);
@@ -312,6 +318,50 @@ TEST_CASE("abort ends a call that no caller waits for") {
   for (ncclComm_t comm : ranks.comms) CHECK(ncclCommAbort(comm) == ncclSuccess);
   ranks.comms.clear();
   while (caller->unwaited > 0) std::this_thread::yield();
+}
+
+TEST_CASE("abort frees what NCCL uses for a call that no caller waits for after that call") {
+  const ServedBy served(kFakeNccl, false);
+  UnwaitedRanks ranks(2);
+  const long called = calls_of_fake("AllReduce"), revoked = calls_of_fake("CommRevoke"),
+             aborted = calls_of_fake("CommAbort");
+  int value = 1;
+  {
+    const Held calls("AllReduce");
+    CHECK(allreduce(value, ranks.comms[0]) == ncclInProgress);
+    while (calls_of_fake("AllReduce") == called) std::this_thread::yield();
+    CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
+    CHECK(calls_of_fake("CommRevoke") == revoked + 1);
+    CHECK(calls_of_fake("CommAbort") == aborted);
+  }
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
+  CHECK(calls_of_fake("CommAbort") == aborted + 1);
+  CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
+  CHECK(calls_of_fake("CommAbort") == aborted + 2);
+  ranks.comms.clear();
+}
+
+TEST_CASE("abort while NCCL's communicator is made for a call leaves none, and no call") {
+  const ServedBy served(kFakeNccl, false);
+  const Setting later("MSCCLC_NCCL_COMM", "lazy");
+  UnwaitedRanks ranks(2);
+  const long called = calls_of_fake("AllReduce"), registered = calls_of_fake("CommRegister"),
+             aborted = calls_of_fake("CommAbort");
+  int values[2] = {1, 2};
+  for (int r = 0; r < 2; ++r) {
+    void* handle = nullptr;
+    CHECK(ncclCommRegister(ranks.comms[r], &values[r], sizeof(int), &handle) == ncclSuccess);
+  }
+  {
+    const Held made("CommRegister");  // the last step
+    for (int r = 0; r < 2; ++r) CHECK(allreduce(values[r], ranks.comms[r]) == ncclInProgress);
+    while (calls_of_fake("CommRegister") < registered + 2) std::this_thread::yield();
+    for (ncclComm_t comm : ranks.comms) CHECK(ncclCommAbort(comm) == ncclSuccess);
+  }
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
+  CHECK(calls_of_fake("CommAbort") == aborted + 2);
+  CHECK(calls_of_fake("AllReduce") == called);
+  ranks.comms.clear();
 }
 
 TEST_CASE("what is wrong with a call that no caller waits for is said later") {

@@ -1,5 +1,7 @@
 /* GEMMs that overlap by (a fake of) cuBLASMp: the same values as one after the other, for every
  * kind and layout that it serves, and errors for what it does not. Two ranks of the host device. */
+#define _POSIX_C_SOURCE 200809L
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -180,18 +182,54 @@ static void *run_rank(void *argument) {
   return NULL;
 }
 
-int main(void) {
+/* One rank gets no room: neither may destroy what all ranks destroy together. */
+static void *make_without_room(void *argument) {
+  const uint32_t rank = (uint32_t)(uintptr_t)argument;
+  mscclc_config_t comm_config = MSCCLC_CONFIG_INIT;
+  mscclc_overlap_config_t config = config_of(MSCCLC_ALLGATHER_GEMM, 1);
+  mscclc_overlap_t *overlap = NULL;
+  mscclc_comm_t *comm = NULL;
+  comm_config.device = MSCCLC_HOST;
+  OK(mscclc_comm_create(&comm, kRanks, &id, rank, &comm_config));
+  config.backend = "cublasmp";
+  CHECK(mscclc_overlap_create(comm, &config, &overlap) != MSCCLC_SUCCESS);
+  CHECK(rank == 0 || strstr(mscclc_last_error(), "cuBLASMp cannot make room for products") != NULL);
+  CHECK(mscclc_comm_async_error(comm) != MSCCLC_SUCCESS);
+  OK(mscclc_comm_destroy(comm));
+  return NULL;
+}
+
+/* Calls of a function of the fake NCCL, which the library has loaded. */
+static long calls_of_fake(const char *name) {
+  long (*count)(const char *) = NULL;
+  void *const fake = dlopen(getenv("MSCCLC_NCCL"), RTLD_NOW | RTLD_NOLOAD);
+  CHECK(fake != NULL);
+  *(void **)&count = dlsym(fake, "fakeNcclCalls");
+  CHECK(count != NULL);
+  return count(name);
+}
+
+static void on_all_ranks(void *(*body)(void *)) {
   pthread_t ranks[kRanks];
   uintptr_t r;
+  OK(mscclc_unique_id(&id));
+  for (r = 0; r < kRanks; ++r) CHECK(pthread_create(&ranks[r], NULL, body, (void *)r) == 0);
+  for (r = 0; r < kRanks; ++r) pthread_join(ranks[r], NULL);
+}
+
+int main(void) {
+  long aborted, destroyed;
   char *text = NULL;
   OK(mscclc_overlap_backends(MSCCLC_HOST, &text));
   CHECK(strstr(text, "{\"name\": \"cublasmp\", \"available\": true, \"why\": \"cuBLASMp's") !=
         NULL);
   mscclc_free(text);
-  OK(mscclc_unique_id(&id));
-  for (r = 0; r < kRanks; ++r) {
-    CHECK(pthread_create(&ranks[r], NULL, run_rank, (void *)r) == 0);
-  }
-  for (r = 0; r < kRanks; ++r) pthread_join(ranks[r], NULL);
+  on_all_ranks(run_rank);
+  aborted = calls_of_fake("CommAbort");
+  destroyed = calls_of_fake("CommDestroy");
+  setenv("FAKE_CUBLASMP_ROOMLESS", "1", 1);
+  on_all_ranks(make_without_room);
+  CHECK(calls_of_fake("CommAbort") == aborted + kRanks);
+  CHECK(calls_of_fake("CommDestroy") == destroyed);
   return 0;
 }

@@ -206,6 +206,16 @@ static long calls_of_fake(const char *name) {
   return count(name);
 }
 
+/* From now on calls of a function of the fake NCCL wait, or no more. */
+static void hold_in_fake(const char *name, int held) {
+  void (*hold)(const char *, _Bool) = NULL;
+  void *const fake = dlopen(getenv("MSCCLC_NCCL"), RTLD_NOW | RTLD_NOLOAD);
+  CHECK(fake != NULL);
+  *(void **)&hold = dlsym(fake, "fakeNcclHold");
+  CHECK(hold != NULL);
+  hold(name, held != 0);
+}
+
 static int no_product(void *user, const mscclc_gemm_t *gemm, mscclc_stream_t stream) {
   (void)user, (void)gemm, (void)stream;
   return 1;
@@ -248,6 +258,7 @@ static void *fail_with_nccl(void *argument) {
 
 static long aborts_awaited;
 static pthread_barrier_t both_have_run;
+static mscclc_comm_t *aborted_in_nccl;
 
 /* A rank of such an object that runs nothing once rank 1 has failed: a thread that waits for a
  * stream on which NCCL waits for rank 1 would not come to the next run. */
@@ -270,6 +281,30 @@ static void *await_abort_of_nccl(void *argument) {
   pthread_barrier_wait(&both_have_run);
   if (rank == 1) OK(mscclc_comm_abort(comm, "a test"));
   while (calls_of_fake("CommAbort") < aborts_awaited) sched_yield();
+  CHECK(mscclc_overlap_run(sum, &call, stream) != MSCCLC_SUCCESS);
+  OK(mscclc_overlap_destroy(sum));
+  OK(mscclc_stream_destroy(comm, stream));
+  OK(mscclc_memory_release(memory));
+  OK(mscclc_comm_destroy(comm));
+  return NULL;
+}
+
+/* A rank of such an object that is still in NCCL's call when rank 0's communicator aborts. */
+static void *wait_in_nccl(void *argument) {
+  const uint32_t rank = (uint32_t)(uintptr_t)argument;
+  const uint64_t n = kColumns;
+  mscclc_comm_t *comm = NULL;
+  mscclc_stream_t stream = NULL;
+  mscclc_memory_t *memory = NULL;
+  mscclc_overlap_t *sum = NULL;
+  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, &n);
+  mscclc_overlap_call_t call;
+  pointers_t pointers;
+  open_rank(rank, &comm, &stream, &memory);
+  config.backend = "nccl";
+  OK(mscclc_overlap_create(comm, &config, &sum));
+  call = sum_of(mscclc_memory_address(memory), &pointers);
+  if (rank == 0) aborted_in_nccl = comm;
   CHECK(mscclc_overlap_run(sum, &call, stream) != MSCCLC_SUCCESS);
   OK(mscclc_overlap_destroy(sum));
   OK(mscclc_stream_destroy(comm, stream));
@@ -413,6 +448,26 @@ static void check_failures_with_nccl(void) {
   CHECK(calls_of_fake("CommDestroy") == ended);
 }
 
+/* What waits in NCCL's call is ended by a revocation, and freed once it is out. */
+static void check_revoked_calls(void) {
+  const long aborted = calls_of_fake("CommAbort"), revoked = calls_of_fake("CommRevoke");
+  const long called = calls_of_fake("AllReduce");
+  pthread_t ranks[kRanks];
+  uintptr_t r;
+  hold_in_fake("AllReduce", 1);
+  OK(mscclc_unique_id(&id));
+  for (r = 0; r < kRanks; ++r) {
+    CHECK(pthread_create(&ranks[r], NULL, wait_in_nccl, (void *)r) == 0);
+  }
+  while (calls_of_fake("AllReduce") < called + kRanks) sched_yield();
+  OK(mscclc_comm_abort(aborted_in_nccl, "a test"));
+  while (calls_of_fake("CommRevoke") < revoked + kRanks) sched_yield();
+  CHECK(calls_of_fake("CommAbort") == aborted);
+  hold_in_fake("AllReduce", 0);
+  for (r = 0; r < kRanks; ++r) pthread_join(ranks[r], NULL);
+  CHECK(calls_of_fake("CommAbort") == aborted + kRanks);
+}
+
 int main(void) {
   char *text = NULL;
   /* Before anything else there is. */
@@ -430,6 +485,9 @@ int main(void) {
   check_overlaps();
   on_all_ranks(run_rank);
   CHECK(products > 0);
-  if (getenv("MSCCLC_NCCL") != NULL) check_failures_with_nccl();
+  if (getenv("MSCCLC_NCCL") != NULL) {
+    check_failures_with_nccl();
+    check_revoked_calls();
+  }
   return 0;
 }

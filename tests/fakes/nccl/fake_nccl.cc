@@ -307,7 +307,9 @@ ncclResult_t post(ncclComm_t comm, Part part) {
     const std::lock_guard lock(clique.mutex);
     Round& round = clique.rounds[number];
     round.parts[comm->rank] = part;
-    if (static_cast<int>(round.parts.size()) == clique.ranks) finish(round);
+    // Once it is aborted, the memory of ranks that waited may be gone.
+    const bool whole = static_cast<int>(round.parts.size()) == clique.ranks;
+    if (whole && !clique.aborted) finish(round);
     clique.changed.notify_all();
     waited.push_back({comm->clique, number});
   });

@@ -237,11 +237,14 @@ bool CublasMpGemms::begin(Diagnostics& diagnostics) {
 }
 
 /// A product that the library refuses ends nothing but this: all ranks learn it before they make
-/// room together.
+/// room together. Without room here, others may have theirs, which they would free together with
+/// this rank, or wait for it: that ends all.
 bool CublasMpGemms::make(Diagnostics& diagnostics) {
   constexpr auto kWhat = "make such a product by cuBLASMp";
-  return ranks_->all_are_able(begin(diagnostics), kWhat, diagnostics) &&
-         ranks_->all_are_able(make_room(diagnostics), kWhat, diagnostics);
+  if (!ranks_->all_are_able(begin(diagnostics), kWhat, diagnostics)) return false;
+  if (make_room(diagnostics)) return ranks_->all_are_able(true, kWhat, diagnostics);
+  ranks_->communicator().abort(diagnostics);
+  return false;
 }
 
 bool CublasMpGemms::name_operands(const Weight& weight, const OverlapCall& call, size_t w,

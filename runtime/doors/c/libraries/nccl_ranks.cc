@@ -89,6 +89,9 @@ bool NcclRanks::all_are_able(bool able, const char* what, Diagnostics& diagnosti
 NcclRanks::~NcclRanks() {
   watch_.reset();
   if (aborting_.joinable()) aborting_.join();
+  Diagnostics why;
+  // What is destroyed waits for the other ranks.
+  if (communicator_.has_failed(why)) abort();
   if (aborted_) return;
   const InsideReal inside;
   (void)real_.CommDestroy(comm_);
@@ -102,20 +105,39 @@ void NcclRanks::look() {
   aborting_ = quiet_thread("mscclc-nccl", [this] { abort(); });
 }
 
-std::unique_lock<std::mutex> NcclRanks::enter(Diagnostics& diagnostics) {
-  std::unique_lock lock(mutex_);
-  if (!aborted_) return lock;
+NcclRanks::Entered NcclRanks::enter(Diagnostics& diagnostics) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!aborted_) {
+      ++inside_;
+      return Entered(this);
+    }
+  }
   if (!communicator_.has_failed(diagnostics)) {
     diagnostics.error("aborted", {}, "NCCL's communicator is aborted");
   }
-  return {};
+  return nullptr;
+}
+
+void NcclRanks::leave() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (--inside_ > 0 || !aborted_) return;
+  }
+  const InsideReal inside;
+  (void)real_.CommAbort(comm_);
 }
 
 void NcclRanks::abort() {
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(aborted_, true)) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(aborted_, true)) return;
+    ++inside_;
+  }
+  const Entered self(this);
+  if (real_.CommRevoke == nullptr) return;
   const InsideReal inside;
-  (void)real_.CommAbort(comm_);
+  (void)real_.CommRevoke(comm_, 0);
 }
 
 bool NcclRanks::begin_on(StreamHandle stream, Diagnostics& diagnostics) const {

@@ -15,6 +15,10 @@ namespace mscclc::capi {
 /// NCCL's communicator, which goes with it. Once a rank has failed, it is aborted soon, as a stream
 /// may wait for NCCL's kernel, and a thread for that stream. Thread safety: the communicator's,
 /// except for what says more.
+///
+/// Threads may wait inside NCCL's calls: these are ended by ncclCommRevoke(), and what they use is
+/// freed once the last one is out. An NCCL before 2.28.7 has no such function, and such calls of it
+/// are not ended.
 class NcclRanks {
  public:
   /// Collective. nullptr: reported, on all ranks, or the communicator has ended. REQUIRES:
@@ -28,10 +32,16 @@ class NcclRanks {
   /// Collective: whether all ranks are. False: reported, by those that are able, too. No rank then
   /// waits for another, and the communicator goes on.
   [[nodiscard]] bool all_are_able(bool able, const char* what, Diagnostics& diagnostics) const;
-  /// Ends its calls, which may wait for a rank that has failed: no call follows. From any thread.
+  /// Ends its calls, which may wait for a rank that has failed: no call follows. Waits for none of
+  /// them. From any thread.
   void abort();
-  /// Until what it gives goes, it is not aborted. Owns nothing: it was, which is reported.
-  [[nodiscard]] std::unique_lock<std::mutex> enter(Diagnostics& diagnostics);
+  struct Leave {
+    void operator()(NcclRanks* ranks) const { ranks->leave(); }
+  };
+  using Entered = std::unique_ptr<NcclRanks, Leave>;
+  /// Until what it gives goes, the communicator is not freed. nullptr: it is aborted, which is
+  /// reported.
+  [[nodiscard]] Entered enter(Diagnostics& diagnostics);
   const nccl::RealNccl& real() const { return real_; }
   ncclComm_t comm() const { return comm_; }
   Communicator& communicator() const { return communicator_; }
@@ -45,12 +55,14 @@ class NcclRanks {
   NcclRanks(const nccl::RealNccl& real, ncclComm_t comm, Communicator& communicator)
       : real_(real), comm_(comm), communicator_(communicator) {}
   void look();
+  void leave();
 
   const nccl::RealNccl& real_;
   const ncclComm_t comm_;
   Communicator& communicator_;
-  std::mutex mutex_;
-  bool aborted_ = false;  ///< and gone; under `mutex_`
+  std::mutex mutex_;  ///< of the next two; held over no call of NCCL's
+  bool aborted_ = false;
+  uint32_t inside_ = 0;   ///< threads that may be in NCCL's calls
   bool failed_ = false;   ///< the watchdog has seen it
   std::thread aborting_;  ///< since then: it may take long, and the watchdog looks after others
   std::unique_ptr<Watchdog::Watch> watch_;

@@ -251,10 +251,21 @@ ncclResult_t launch_plans(std::vector<CallsOfComm>& all) {
   return for_all(all, wait, try_launch_plans);
 }
 
+bool is_done(const CallsOfComm& one) { return one.next == one.calls.size(); }
+bool is_at_real(const CallsOfComm& one) {
+  return !is_done(one) && one.calls[one.next].plan == nullptr;
+}
+
 ncclResult_t launch_real(CallsOfComm& one) {
   Comm& comm = *one.comm;
   const std::lock_guard lock(comm.mutex);
-  for (; one.next < one.calls.size() && one.calls[one.next].plan == nullptr; ++one.next) {
+  // What no caller waits for may be aborted by its caller meanwhile.
+  if (!comm.blocking && is_at_real(one)) {
+    const ncclResult_t entered = enter_real(comm);
+    if (entered != ncclSuccess) return entered;
+    one.in_real = true;
+  }
+  for (; is_at_real(one); ++one.next) {
     const NcclCall& call = *one.calls[one.next].call;
     one.real_stream = stream_of(comm, call);
     one.gave_real = true;
@@ -266,11 +277,6 @@ ncclResult_t launch_real(CallsOfComm& one) {
     if (result != ncclSuccess && result != ncclInProgress) return result;
   }
   return ncclSuccess;
-}
-
-bool is_done(const CallsOfComm& one) { return one.next == one.calls.size(); }
-bool is_at_real(const CallsOfComm& one) {
-  return !is_done(one) && one.calls[one.next].plan == nullptr;
 }
 
 /// What follows a group of the real NCCL, which has ended with this result: what is still in
@@ -295,6 +301,7 @@ ncclResult_t launch_real(std::vector<CallsOfComm>& all) {
   }
   const ncclResult_t ended = real.GroupEnd();
   for (CallsOfComm& one : all) {
+    if (std::exchange(one.in_real, false)) leave_real(*one.comm);
     const ncclResult_t settled = end_real(one, ended);
     if (result == ncclSuccess) result = settled;
   }

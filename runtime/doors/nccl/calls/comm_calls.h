@@ -28,6 +28,7 @@ struct CallsOfComm {
   size_t next = 0;                     ///< the first that is not launched
   StreamHandle real_stream = nullptr;  ///< of the last call that the real NCCL has been given
   bool gave_real = false;              ///< it has been given one in this round
+  bool in_real = false;                ///< leave_real() is to come
   std::vector<const Prepared*>
       under_way;  ///< messages that no stream of the caller's waits for yet
   std::unique_ptr<GroupEvents> events = {};  ///< since the first call of a plan is launched

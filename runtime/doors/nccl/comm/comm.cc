@@ -178,24 +178,65 @@ ncclResult_t settle(Comm& comm, ncclComm_t real, ncclResult_t result) {
 
 namespace {
 
-/// REQUIRES: the communicator says already that it is aborted, and has `real` no more.
-ncclResult_t abort_real(Comm& comm, ncclComm_t real) {
-  { const std::lock_guard last_one_that_asks(comm.asking); }
-  return real_nccl()->CommAbort(real);
+/// No call of the real NCCL begins any more.
+bool has_ended(const Comm& comm) {
+  return comm.stage == Stage::aborted || comm.stage == Stage::revoked;
+}
+
+/// Takes the real NCCL's communicator, ends its calls, and frees it: if it can be revoked, once
+/// enter_real() and leave_real() say that none is under way. REQUIRES: has_ended().
+ncclResult_t abort_real(Comm& comm) {
+  const InsideReal inside;
+  ncclComm_t real = nullptr;
+  bool called = false;
+  {
+    const std::lock_guard lock(comm.asking);
+    real = comm.real.exchange(nullptr);
+    if (real == nullptr) return ncclSuccess;
+    called = comm.calling > 0 && real_nccl()->CommRevoke != nullptr;
+    if (called) {
+      comm.leaving = real;
+      ++comm.calling;
+    }
+  }
+  if (!called) return real_nccl()->CommAbort(real);
+  const ncclResult_t revoked = real_nccl()->CommRevoke(real, 0);
+  leave_real(comm);
+  return revoked;
 }
 
 }  // namespace
 
+ncclResult_t enter_real(Comm& comm) {
+  const std::lock_guard lock(comm.asking);
+  if (has_ended(comm)) return fail(ncclInvalidUsage, "the communicator was aborted");
+  ++comm.calling;
+  return ncclSuccess;
+}
+
+void leave_real(Comm& comm) {
+  ncclComm_t left = nullptr;
+  {
+    const std::lock_guard lock(comm.asking);
+    if (--comm.calling == 0) left = std::exchange(comm.leaving, nullptr);
+  }
+  const InsideReal inside;
+  if (left != nullptr) (void)real_nccl()->CommAbort(left);
+}
+
 ncclResult_t end_calls(Comm& comm, const char* why) {
   comm.communicator->abort(why);
   if (comm.messages != nullptr) comm.messages->abort(why);
-  ncclComm_t real = comm.real;
+  ncclComm_t real = nullptr;
+  {
+    const std::lock_guard after_what_is_made_known(comm.asking);
+    real = comm.real;
+  }
   if (real == nullptr) return ncclSuccess;
   const InsideReal inside;
   if (real_nccl()->CommRevoke != nullptr)
     return settle(comm, real, real_nccl()->CommRevoke(real, 0));
-  real = comm.real.exchange(nullptr);
-  return real == nullptr ? ncclSuccess : abort_real(comm, real);
+  return abort_real(comm);
 }
 
 namespace {
@@ -225,6 +266,20 @@ void register_at_real(Comm& comm, ncclComm_t made) {
     // A hint: what it makes of it changes no result.
     (void)real.CommRegister(made, entry->buffer, entry->bytes, &entry->real);
   }
+}
+
+/// Gives a communicator the real NCCL's. False: it is aborted, and so is the real one.
+bool make_known(Comm& comm, ncclComm_t made) {
+  {
+    const std::lock_guard lock(comm.asking);
+    if (!has_ended(comm)) {
+      comm.real = made;
+      return true;
+    }
+  }
+  const InsideReal inside;
+  (void)real_nccl()->CommAbort(made);
+  return false;
 }
 
 /// Rank 0's id of the real NCCL, at all ranks; all learn of it if there is none.
@@ -266,7 +321,9 @@ ncclResult_t make_real(Comm& comm) {
     return fail(result, fmt::format("NCCL cannot make a communicator: {}", error_string(result)));
   }
   register_at_real(comm, made);
-  comm.real = made;
+  if (!make_known(comm, made)) {
+    return fail(ncclInvalidUsage, "the communicator was aborted while NCCL made its own");
+  }
   inform(Subsystem::init, comm.ordinal,
          fmt::format("rank {} of {}: NCCL {} serves what no plan does", comm.rank, comm.ranks,
                      version_text(real_nccl()->version)));
@@ -274,16 +331,15 @@ ncclResult_t make_real(Comm& comm) {
 }
 
 ncclResult_t close_comm(Comm& comm, bool abort) {
-  const ncclComm_t real = comm.real.exchange(nullptr);
-  ncclResult_t result = ncclSuccess;
   if (abort) {
     // The mutex may be held by a thread that hangs: both aborts end its wait.
     if (comm.communicator != nullptr) comm.communicator->abort("ncclCommAbort()");
     if (comm.messages != nullptr) comm.messages->abort("ncclCommAbort()");
-    const InsideReal inside;
-    if (real != nullptr) (void)abort_real(comm, real);
+    (void)abort_real(comm);
     return ncclSuccess;
   }
+  const ncclComm_t real = comm.real.exchange(nullptr);
+  ncclResult_t result = ncclSuccess;
   const std::lock_guard lock(comm.mutex);
   {
     const InsideReal inside;

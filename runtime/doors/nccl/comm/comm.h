@@ -81,8 +81,11 @@ struct Comm {
   std::atomic<Stage> stage{Stage::making};
   std::atomic<ncclResult_t> async_error{ncclSuccess};
   std::atomic<ncclComm_t> real{nullptr};  ///< the real NCCL's; nullptr: not made yet
-  /// Held while the real NCCL is asked for errors, and taken once before what is aborted goes.
+  /// Held while the real NCCL is asked for errors, and where `real` is made known or taken; over no
+  /// call that may wait.
   std::mutex asking;
+  uint32_t calling = 0;          ///< threads between enter_real() and leave_real(); under `asking`
+  ncclComm_t leaving = nullptr;  ///< aborted: the last of those threads frees it; under `asking`
 
   /// Of what follows, and of all that this rank does in order with the others.
   std::mutex mutex;
@@ -142,6 +145,12 @@ void end_unwaited(Comm& comm, ncclResult_t result);
 /// Waits until the real NCCL has done what it says is in progress, or its communicator is aborted,
 /// which is an error.
 ncclResult_t settle(Comm& comm, ncclComm_t real, ncclResult_t result);
+
+/// Begins calls of the real NCCL that no caller waits for: its communicator is not freed before
+/// leave_real(), unless NCCL is older than 2.28.7, which ends such calls in no other way. Refused
+/// once it is aborted or revoked.
+[[nodiscard]] ncclResult_t enter_real(Comm& comm);
+void leave_real(Comm& comm);
 
 /// Ends the calls and messages of it that still run, by plans and by the real NCCL, whose
 /// communicator goes if it cannot be revoked. Needs no lock.

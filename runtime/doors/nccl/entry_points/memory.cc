@@ -64,6 +64,12 @@ void forget_window(Comm& comm, ncclWindow_t window) {
   if (memory && comm.plans != nullptr) comm.plans->deregister_memory(*memory);
 }
 
+/// What is asked of a communicator while its calls that no caller waits for hold its mutex would
+/// wait for them.
+ncclResult_t refuse_unwaited(const Comm& comm, const char* function) {
+  return ThreadGroup::of_thread().fail_with(check_unwaited(comm, function));
+}
+
 bool has_local_registration() {
   return Environment::of_process().raw(Variable::NCCL_LOCAL_REGISTER) != "0";
 }
@@ -133,7 +139,8 @@ ncclResult_t CommDeregister(const ncclComm_t comm, void* handle) {
   if (found == nullptr) {
     return invalid_memory(ncclInvalidArgument, "ncclCommDeregister: there is no such communicator");
   }
-  if (handle == nullptr) return ncclSuccess;
+  const ncclResult_t done = refuse_unwaited(*found, "ncclCommDeregister");
+  if (done != ncclSuccess || handle == nullptr) return done;
   std::unique_ptr<Registration> entry;
   {
     const std::lock_guard lock(found->tables);
@@ -174,6 +181,10 @@ ncclResult_t CommWindowRegister(ncclComm_t comm, void* buffer, size_t bytes, ncc
 ncclResult_t CommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
   if (window == nullptr) return ncclSuccess;
   const CommPointer found = find_comm(comm);
+  if (found != nullptr) {
+    const ncclResult_t done = refuse_unwaited(*found, "ncclCommWindowDeregister");
+    if (done != ncclSuccess) return done;
+  }
   const ncclComm_t real =
       found == nullptr ? (is_foreign(comm) ? comm : nullptr) : found->real.load();
   if (real == nullptr || real_nccl()->CommWindowDeregister == nullptr) {
