@@ -106,8 +106,8 @@ __device__ inline void store_release(uint64_t* word, uint64_t value) {
 __device__ inline void fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 /// Copies a count to shared memory while the thread goes on. REQUIRES: nothing changes it in this
-/// launch before await_copies_to_shared(), but for a mark in its upper word (mark_of()): with it or
-/// without, the value is one.
+/// launch before await_copies_to_shared(), except for a mark in its upper word (mark_of()): with it
+/// or without, the value is one.
 __device__ inline void copy_to_shared(uint64_t* to, const uint64_t* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(
                    static_cast<uint32_t>(__cvta_generic_to_shared(to))),
