@@ -124,12 +124,12 @@ bool run_complete_sums(Program& program, PassContext& context) {
     diagnostics.error("not-split", {}, "'split' must run before 'complete_sums'");
     return false;
   }
-  const symbolic::PromisedSums promised(program.contract);
   symbolic::SymbolicRun run(program, program.contract.reduces());
   if (!run.fits()) {
     symbolic::report_too_many_chunks(program, diagnostics);
     return false;
   }
+  const symbolic::PromisedSums promised(program.contract);
   const bool ended =
       run.run([&](uint32_t rank, uint32_t op, std::span<const symbolic::Symbol> symbols) {
         program.ranks[rank].ops[op].complete =

@@ -204,6 +204,11 @@ when r = 0
 in 'copy big[5] <- input[0]' (rank 0, tb 0)
 the largest is 'big' of rank 0, with 2000000000 chunks
 )");
+  // The sums that are promised are of as many chunks: they wait until it is known that all fits.
+  p = parse(
+      two_ranks("tb 0 { copy s[0] <- input[0] }", "", "allreduce(ranks: 2, chunks: 1000000000)"));
+  REQUIRE(fail(p, {"split", "complete_sums"})
+              .ends_with("the largest is 'input' of rank 0, with 1000000000 chunks\n"));
   // Nor does `assign` take memory for them where no block is named.
   p = parse(two_ranks("buffer big[2000000000]\n copy big[5] <- input[0]"));
   REQUIRE(fail(p, {"assign", "split", "complete_sums"}) == R"(
