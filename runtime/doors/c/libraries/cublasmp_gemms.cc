@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "runtime/api/device.h"
 #include "runtime/doors/c/libraries/cublasmp.h"
 #include "runtime/doors/c/libraries/nccl_ranks.h"
 #include "runtime/doors/c/libraries/other_libraries.h"
+#include "runtime/support/observe/leak.h"
 
 namespace mscclc::capi {
 namespace {
@@ -127,7 +130,11 @@ CublasMpGemms::~CublasMpGemms() {
   // Memory and grids go on all ranks at once: where one may have gone, they stay.
   Diagnostics why;
   const auto entered = ranks_->enter(why);
-  if (!entered || ranks_->communicator().has_failed(why)) return;
+  if (!entered || ranks_->communicator().has_failed(why)) {
+    leak(std::tuple(handle_, below_, beside_, room_, std::move(weights_)),
+         ranks_->communicator().rank(), "memory of products by cuBLASMp", why);
+    return;
+  }
   const InsideReal inside;
   if (room_ != nullptr) (void)library_.Free(below_, room_);
   for (const Weight& weight : weights_) {
