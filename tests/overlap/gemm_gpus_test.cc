@@ -99,12 +99,12 @@ std::string on_fake_gpus(World& world, GemmProvider* provider, const OverlapConf
         const auto object =
             Overlap::create(owner, config, {.programs = programs, .gemm = provider}, d);
         if (object == nullptr) return testing::text(d);
-        const auto memory = device.allocate(1 << 16, "matrices", d);
+        const auto memory = device.allocate(1 << 26, "matrices", d);
         if (memory == nullptr) return testing::text(d);
         uint8_t* const at = memory->data();
         OverlapCall call{.a = at};
-        call.b = {at + (1 << 14)};
-        call.out = {at + (2 << 14)};
+        call.b = {at + (1 << 24)};
+        call.out = {at + (2 << 24)};
         const StreamHandle stream = device.create_stream(d);
         std::string said = body(*object, call, stream);
         if (!communicator.synchronize(stream, d)) said += testing::text(d);
