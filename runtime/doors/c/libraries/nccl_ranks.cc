@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/device.h"
@@ -25,6 +27,22 @@ bool succeeded_in(const RealNccl& real, ncclResult_t result, std::string_view wh
   return false;
 }
 
+/// Collective: `bytes` of each rank, `own` of this one; ranks that are unable give none. False: one
+/// is, or has gone, which is reported, by those that are able, too.
+bool gather_of_able(const Communicator& communicator, std::span<const uint8_t> own, size_t bytes,
+                    std::string_view step, std::string_view what,
+                    std::vector<std::vector<uint8_t>>& all, Diagnostics& diagnostics) {
+  if (!communicator.bootstrap().all_gather(own, step, all, diagnostics)) return false;
+  const auto unable =
+      std::ranges::find_if(all, [&](const auto& given) { return given.size() != bytes; });
+  if (unable == all.end()) return true;
+  if (!own.empty()) {
+    diagnostics.error("peer-failed", {},
+                      fmt::format("rank {} cannot {}", unable - all.begin(), what));
+  }
+  return false;
+}
+
 /// Collective: the id that rank 0 has made. False: reported.
 bool share_id(const RealNccl& real, Communicator& communicator, ncclUniqueId& id,
               Diagnostics& diagnostics) {
@@ -34,20 +52,12 @@ bool share_id(const RealNccl& real, Communicator& communicator, ncclUniqueId& id
   std::vector<uint8_t> own(able ? sizeof id : 0);
   if (able) std::memcpy(own.data(), &id, sizeof id);
   std::vector<std::vector<uint8_t>> all;
-  if (!communicator.bootstrap().all_gather(own, "make NCCL's communicator", all, diagnostics)) {
+  if (!gather_of_able(communicator, own, sizeof id, "make NCCL's communicator", "use NCCL", all,
+                      diagnostics)) {
     return false;
   }
-  const auto unable =
-      std::ranges::find_if(all, [](const auto& message) { return message.size() != sizeof id; });
-  if (unable == all.end()) {
-    std::memcpy(&id, all[0].data(), sizeof id);
-    return true;
-  }
-  if (able) {
-    diagnostics.error("peer-failed", {},
-                      fmt::format("rank {} cannot use NCCL", unable - all.begin()));
-  }
-  return false;
+  std::memcpy(&id, all[0].data(), sizeof id);
+  return true;
 }
 
 }  // namespace
@@ -73,17 +83,9 @@ std::unique_ptr<NcclRanks> NcclRanks::make(Communicator& communicator, Diagnosti
 }
 
 bool NcclRanks::all_are_able(bool able, const char* what, Diagnostics& diagnostics) const {
-  const uint8_t own = able ? 1 : 0;
   std::vector<std::vector<uint8_t>> all;
-  if (!communicator_.bootstrap().all_gather({&own, 1}, what, all, diagnostics)) return false;
-  const auto unable = std::ranges::find_if(
-      all, [](const auto& message) { return message != std::vector<uint8_t>{1}; });
-  if (unable == all.end()) return true;
-  if (able) {
-    diagnostics.error("peer-failed", {},
-                      fmt::format("rank {} cannot {}", unable - all.begin(), what));
-  }
-  return false;
+  const std::vector<uint8_t> own(able ? 1 : 0);
+  return gather_of_able(communicator_, own, 1, what, what, all, diagnostics);
 }
 
 NcclRanks::~NcclRanks() {
