@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -34,46 +35,29 @@ std::shared_ptr<PlanProvider> plans_of_process(Diagnostics& diagnostics) {
   return plans;
 }
 
+/// Without a choice: it failed here, maybe on this rank alone. The others may wait for it to load
+/// their plan, so it is prepared as a call that has none yet, which lets them know.
 class ServedByPlan final : public ServedCall {
  public:
-  ServedByPlan(Collectives& collectives, const CollectiveCall& call, PlanChoice choice,
-               StreamHandle stream)
-      : collectives_(collectives), call_(call), choice_(std::move(choice)), stream_(stream) {}
+  ServedByPlan(Collectives& collectives, const CollectiveCall& call,
+               std::optional<PlanChoice> choice, StreamHandle stream, bool capturing)
+      : collectives_(collectives),
+        call_(call),
+        choice_(std::move(choice)),
+        stream_(stream),
+        capturing_(capturing) {}
   std::string plan() const override {
-    return choice_.picked == nullptr ? "copy" : choice_.picked->name;
-  }
-  bool waits_for_ranks() override { return collectives_.waits_for_ranks(call_, choice_); }
-  bool prepare(Diagnostics& diagnostics) override {
-    ready_ = collectives_.prepare(call_, choice_, stream_, diagnostics);
-    return static_cast<bool>(ready_);
-  }
-  bool launch(Diagnostics& diagnostics) override {
-    return collectives_.launch(ready_, diagnostics);
-  }
-
- private:
-  Collectives& collectives_;
-  const CollectiveCall call_;
-  const PlanChoice choice_;  ///< empty: it needs no plan
-  const StreamHandle stream_;
-  ReadyCall ready_;
-};
-
-/// A call whose plan cannot be chosen here, as it may be on this rank alone. The others may wait
-/// for it to load theirs, so it is prepared as one without a choice, which lets them know.
-class NotChosen final : public ServedCall {
- public:
-  NotChosen(Collectives& collectives, const CollectiveCall& call, StreamHandle stream,
-            bool capturing)
-      : collectives_(collectives), call_(call), stream_(stream), capturing_(capturing) {}
-  std::string plan() const override {
+    if (choice_) return choice_->picked == nullptr ? "copy" : choice_->picked->name;
     Diagnostics ignored;  // prepare() has chosen it after all
     const auto picked = collectives_.choose(call_, capturing_, nullptr, ignored);
     return picked == nullptr ? "" : picked->name;
   }
-  bool waits_for_ranks() override { return true; }
+  bool waits_for_ranks() override {
+    return !choice_ || collectives_.waits_for_ranks(call_, *choice_);
+  }
   bool prepare(Diagnostics& diagnostics) override {
-    ready_ = collectives_.prepare(call_, stream_, diagnostics);
+    ready_ = choice_ ? collectives_.prepare(call_, *choice_, stream_, diagnostics)
+                     : collectives_.prepare(call_, stream_, diagnostics);
     return static_cast<bool>(ready_);
   }
   bool launch(Diagnostics& diagnostics) override {
@@ -83,6 +67,7 @@ class NotChosen final : public ServedCall {
  private:
   Collectives& collectives_;
   const CollectiveCall call_;
+  const std::optional<PlanChoice> choice_;  ///< of nothing: the call needs no plan
   const StreamHandle stream_;
   const bool capturing_;
   ReadyCall ready_;
@@ -118,7 +103,7 @@ class LibraryCalls final : public PlanCalls {
         if (what != nullptr) {
           *what = "a plan that is chosen once more: " + diagnostics.all().front().message;
         }
-        return std::make_unique<NotChosen>(*collectives_, call, stream, capturing);
+        return std::make_unique<ServedByPlan>(*collectives_, call, std::nullopt, stream, capturing);
       }
       if (choice.picked == nullptr) {
         if (what != nullptr) {
@@ -133,7 +118,8 @@ class LibraryCalls final : public PlanCalls {
     } else if (what != nullptr) {
       *what = "a copy";
     }
-    return std::make_unique<ServedByPlan>(*collectives_, call, std::move(choice), stream);
+    return std::make_unique<ServedByPlan>(*collectives_, call, std::move(choice), stream,
+                                          capturing);
   }
 
   bool launches_wait() const override { return collectives_->launches_wait(); }
