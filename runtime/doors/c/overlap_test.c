@@ -260,56 +260,56 @@ static long aborts_awaited;
 static pthread_barrier_t both_have_run;
 static mscclc_comm_t *aborted_in_nccl;
 
+/* Such an object, and what its runs take. */
+typedef struct {
+  mscclc_comm_t *comm;
+  mscclc_stream_t stream;
+  mscclc_memory_t *memory;
+  mscclc_overlap_t *sum;
+  mscclc_overlap_call_t call;
+  pointers_t pointers;
+} nccl_sum_t;
+
+static void open_sum(uint32_t rank, nccl_sum_t *it) {
+  const uint64_t n = kColumns;
+  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, &n);
+  open_rank(rank, &it->comm, &it->stream, &it->memory);
+  config.backend = "nccl";
+  OK(mscclc_overlap_create(it->comm, &config, &it->sum));
+  it->call = sum_of(mscclc_memory_address(it->memory), &it->pointers);
+}
+
+/* Its next run fails, as the communicator has. */
+static void fail_and_close_sum(nccl_sum_t *it) {
+  CHECK(mscclc_overlap_run(it->sum, &it->call, it->stream) != MSCCLC_SUCCESS);
+  OK(mscclc_overlap_destroy(it->sum));
+  OK(mscclc_stream_destroy(it->comm, it->stream));
+  OK(mscclc_memory_release(it->memory));
+  OK(mscclc_comm_destroy(it->comm));
+}
+
 /* A rank of such an object that runs nothing once rank 1 has failed: a thread that waits for a
  * stream on which NCCL waits for rank 1 would not come to the next run. */
 static void *await_abort_of_nccl(void *argument) {
   const uint32_t rank = (uint32_t)(uintptr_t)argument;
-  const uint64_t n = kColumns;
-  mscclc_comm_t *comm = NULL;
-  mscclc_stream_t stream = NULL;
-  mscclc_memory_t *memory = NULL;
-  mscclc_overlap_t *sum = NULL;
-  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, &n);
-  mscclc_overlap_call_t call;
-  pointers_t pointers;
-  open_rank(rank, &comm, &stream, &memory);
-  config.backend = "nccl";
-  OK(mscclc_overlap_create(comm, &config, &sum));
-  call = sum_of(mscclc_memory_address(memory), &pointers);
-  OK(mscclc_overlap_run(sum, &call, stream));
-  OK(mscclc_stream_synchronize(comm, stream));
+  nccl_sum_t it = {0};
+  open_sum(rank, &it);
+  OK(mscclc_overlap_run(it.sum, &it.call, it.stream));
+  OK(mscclc_stream_synchronize(it.comm, it.stream));
   pthread_barrier_wait(&both_have_run);
-  if (rank == 1) OK(mscclc_comm_abort(comm, "a test"));
+  if (rank == 1) OK(mscclc_comm_abort(it.comm, "a test"));
   while (calls_of_fake("CommAbort") < aborts_awaited) sched_yield();
-  CHECK(mscclc_overlap_run(sum, &call, stream) != MSCCLC_SUCCESS);
-  OK(mscclc_overlap_destroy(sum));
-  OK(mscclc_stream_destroy(comm, stream));
-  OK(mscclc_memory_release(memory));
-  OK(mscclc_comm_destroy(comm));
+  fail_and_close_sum(&it);
   return NULL;
 }
 
 /* A rank of such an object that is still in NCCL's call when rank 0's communicator aborts. */
 static void *wait_in_nccl(void *argument) {
   const uint32_t rank = (uint32_t)(uintptr_t)argument;
-  const uint64_t n = kColumns;
-  mscclc_comm_t *comm = NULL;
-  mscclc_stream_t stream = NULL;
-  mscclc_memory_t *memory = NULL;
-  mscclc_overlap_t *sum = NULL;
-  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_ALLREDUCE, &n);
-  mscclc_overlap_call_t call;
-  pointers_t pointers;
-  open_rank(rank, &comm, &stream, &memory);
-  config.backend = "nccl";
-  OK(mscclc_overlap_create(comm, &config, &sum));
-  call = sum_of(mscclc_memory_address(memory), &pointers);
-  if (rank == 0) aborted_in_nccl = comm;
-  CHECK(mscclc_overlap_run(sum, &call, stream) != MSCCLC_SUCCESS);
-  OK(mscclc_overlap_destroy(sum));
-  OK(mscclc_stream_destroy(comm, stream));
-  OK(mscclc_memory_release(memory));
-  OK(mscclc_comm_destroy(comm));
+  nccl_sum_t it = {0};
+  open_sum(rank, &it);
+  if (rank == 0) aborted_in_nccl = it.comm;
+  fail_and_close_sum(&it);
   return NULL;
 }
 
