@@ -58,19 +58,18 @@ JobChoice pick_for_job(PlanProvider& provider, const PlanRequest& request,
     if (passed_over != nullptr) std::ranges::move(lines, std::back_inserter(*passed_over));
     return choice;
   };
-  const auto ask = [&](const PlanRequest& asked, std::vector<PassedOver>& lines) {
-    return provider.pick(asked, passed_over != nullptr ? &lines : nullptr, diagnostics);
+  const auto ask = [&](const PlanRequest& asked, std::vector<PassedOver>& lines,
+                       Diagnostics& problems) {
+    return provider.pick(asked, passed_over != nullptr ? &lines : nullptr, problems);
   };
-  auto picked = ask(request, over);
+  auto picked = ask(request, over, diagnostics);
   const uint64_t at_once = picked != nullptr ? most(*picked) : 0;
   if (picked == nullptr || call.bytes <= at_once) return answer({picked, call.bytes}, over);
   if (picked->serves_pieces) return answer({picked, within(at_once)}, over);
   PlanRequest piece = request;
   piece.call.bytes = within(piece_bytes);
   Diagnostics problems;
-  std::swap(problems, diagnostics);
-  auto of_piece = ask(piece, over_piece);
-  std::swap(problems, diagnostics);
+  auto of_piece = ask(piece, over_piece, problems);
   for (const Diagnostic& d : problems.all()) diagnostics.add(d);
   if (problems.has_errors()) return answer({}, over_piece);
   if (of_piece == nullptr) return answer({picked, within(at_once)}, over);
