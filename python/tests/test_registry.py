@@ -102,6 +102,8 @@ class Plans(unittest.TestCase):
             refused("no element type 'c64'", plan.run, floats(1, 2), out, dtype="c64")
             refused("3 bytes are no message", plan.run, b"12", bytearray(3), dtype="f32",
                     error=mscclc.LibraryError)
+            refused("a message of 8192 bytes; the plan was loaded for 4096 at most", plan.run, floats(1, 2),
+                    floats(*range(2048)), error=mscclc.LibraryError)
             words = array.array("I", [0] * 4)
             refused("the input is of 'u32', and the call takes it for 'f32'", plan.run, words, out)
             refused("the output is of 'u32', and the call takes it for 'f32'", plan.run, floats(1, 2), words)

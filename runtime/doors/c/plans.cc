@@ -294,14 +294,25 @@ Chunking chunking_of(const mscclc_plan& plan, uint64_t bytes) {
   return {plan.contract, parts == 0 ? 0 : bytes / parts, granule_of(plan)};
 }
 
-/// False: launches of the plan refuse messages of so many bytes, whatever their type.
+/// False: no type has messages of so many bytes.
 bool is_message(const mscclc_plan& plan, uint64_t bytes) {
   const uint64_t parts = Chunking::parts_of_message(plan.contract);
-  if (bytes > plan.max_bytes || bytes >> 62 != 0) return false;
+  if (bytes >> 62 != 0) return false;
   if (parts == 0) return bytes == 0;
   const bool whole_rows = plan.contract.columns == 0 || bytes / parts % granule_of(plan) == 0;
   const bool even = !plan.contract.even_only || chunking_of(plan, bytes).even();
   return bytes % parts == 0 && whole_rows && even;
+}
+
+/// Why launches of the plan refuse messages of so many bytes, whatever their type. Empty: they do
+/// not.
+std::string why_refused(const mscclc_plan& plan, uint64_t bytes) {
+  if (bytes > plan.max_bytes) {
+    return fmt::format("a message of {} bytes; the plan was loaded for {} at most", bytes,
+                       plan.max_bytes);
+  }
+  if (is_message(plan, bytes)) return {};
+  return fmt::format("{} bytes are no message of the plan's {} ranks", bytes, plan.contract.ranks);
 }
 
 }  // namespace
@@ -315,12 +326,8 @@ mscclc_result_t mscclc_plan_buffers(mscclc_plan_t* plan, uint64_t bytes, uint64_
     *input = *output = 0;
     const Use<mscclc_plan> use(plan);
     if (!use) return use.refuse("mscclc_plan_buffers", "'plan' is no plan");
-    if (!is_message(*plan, bytes)) {
-      return refuse(
-          "mscclc_plan_buffers",
-          fmt::format("{} bytes are no message of the plan's {} ranks", bytes, plan->contract.ranks)
-              .c_str());
-    }
+    const std::string why = why_refused(*plan, bytes);
+    if (!why.empty()) return refuse("mscclc_plan_buffers", why.c_str());
     const Chunking chunking = chunking_of(*plan, bytes);
     *input = chunking.buffer_bytes(Side::input, plan->rank);
     *output = chunking.buffer_bytes(Side::output, plan->rank);
