@@ -46,6 +46,7 @@ uint32_t cluster_of(const CompiledShape& shape, const Program& program) {
   if (!shape.has_rows() || shape.posts() || shape.counts()) return 1;
   if (!std::ranges::all_of(shape.codes(), can_share)) return 1;
   if (std::ranges::any_of(program.functions, may_overwrite)) return 1;
+  if (shape.blocks() > kMultiprocessors) return 1;  // blocks share one each already
   uint32_t cluster = std::min(shape.threads() / kLeastThreads, kMostBlocks);
   cluster = std::min(cluster, std::max(kMultiprocessors / shape.blocks(), 2u));
   while (cluster > 1 && shape.threads() % (32 * cluster) != 0) --cluster;

@@ -202,9 +202,17 @@ uint32_t cluster_of(std::span<const CompiledShape> shapes, const Program& progra
   return std::max(1u, cluster);
 }
 
+/// Registers are so few that all blocks of the plan are there at once, as they wait for one
+/// another.
 std::string bounds_text(const CompiledShape& shape, uint32_t cluster) {
-  if (cluster == 1) return fmt::format("__launch_bounds__({})", shape.threads());
-  return fmt::format("MSCCLC_CLUSTER_BOUNDS({})", shape.threads());
+  constexpr uint32_t kMultiprocessors = 132;  // of an H100 (SXM) or H200
+  constexpr uint32_t kMostThreads = 2048;     // of a multiprocessor
+  if (cluster > 1) return fmt::format("MSCCLC_CLUSTER_BOUNDS({})", shape.threads());
+  const uint32_t together = (shape.blocks() + kMultiprocessors - 1) / kMultiprocessors;
+  if (together < 2 || shape.threads() > kMostThreads / together) {
+    return fmt::format("__launch_bounds__({})", shape.threads());
+  }
+  return fmt::format("__launch_bounds__({}, {})", shape.threads(), together);
 }
 
 std::string kernel_text(const CompiledShape& shape, size_t number, uint32_t cluster,

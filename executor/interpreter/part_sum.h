@@ -34,9 +34,14 @@ MSCCLC_HD inline float gelu(float x) {
 template <Dtype T>
 inline constexpr uint32_t kPieceOf = 16 / sizeof(typename Element<T>::Bits);
 
-/// Whether every part and row begins at a whole piece. Pointers are at multiples of 16 bytes.
+/// Whether every part and row begins at a whole piece, at a multiple of 16 bytes. A tile of a
+/// matrix may begin elsewhere.
 template <Dtype T>
-MSCCLC_HD constexpr bool has_whole_pieces(const PartSum& sum) {
+MSCCLC_HD bool has_whole_pieces(const PartSum& sum) {
+  const void* const pointers[] = {sum.to, sum.from, sum.bias, sum.before};
+  for (const void* const pointer : pointers) {
+    if (reinterpret_cast<uintptr_t>(pointer) % 16 != 0) return false;
+  }
   return sum.count % kPieceOf<T> == 0 && (sum.bias == nullptr || sum.columns % kPieceOf<T> == 0);
 }
 

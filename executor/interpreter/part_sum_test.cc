@@ -92,6 +92,31 @@ TEST_CASE("parts are added in their order and rounded once, a bias once more") {
   }
 }
 
+TEST_CASE("a sum of a tile that begins between multiples of 16 bytes has no whole pieces") {
+  alignas(16) uint16_t matrix[32] = {};
+  const auto has_pieces = [](PartSum sum) { return has_whole_pieces<Dtype::bf16>(sum); };
+  const PartSum sum{.dtype = Dtype::bf16,
+                    .to = matrix,
+                    .from = matrix,
+                    .parts = 1,
+                    .bias = nullptr,
+                    .count = 8,
+                    .columns = 8,
+                    .gelu = true,
+                    .before = nullptr};
+  CHECK(has_pieces(sum));
+  for (const void* PartSum::*const pointer : {&PartSum::from, &PartSum::bias}) {
+    PartSum odd = sum;
+    odd.*pointer = matrix + 20;  // as row 5 of 4 columns
+    CHECK_FALSE(has_pieces(odd));
+  }
+  for (void* PartSum::*const pointer : {&PartSum::to, &PartSum::before}) {
+    PartSum odd = sum;
+    odd.*pointer = matrix + 20;
+    CHECK_FALSE(has_pieces(odd));
+  }
+}
+
 TEST_CASE("gelu is near x times the normal distribution's integral, and x or 0 far out") {
   for (float x = -8; x <= 8; x += 0.03125f) {
     const double exact = 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));

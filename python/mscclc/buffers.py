@@ -7,7 +7,7 @@ copied, except for a read-only input of the host.
 
 import ctypes
 import math
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Sequence, Tuple
 
 from ._library import HOST
 from .errors import UsageError
@@ -64,15 +64,25 @@ def external_buffer(name: str, data: Any, device: int, writable: bool) -> Buffer
 
 
 def needs_columns(what: str, buffer: Buffer, columns: int, width: int) -> None:
-    """UsageError where a buffer has several dimensions, of which the last is no row of so many values of
-    `width` bytes. One dimension may hold any rows, and so may any shape values that a row has one of."""
+    """UsageError where a buffer has several dimensions, of which the last ones, such as heads of a row, are no row
+    of so many values of `width` bytes. One dimension may hold any rows, and so may any shape values that a row has
+    one of."""
     shape = buffer.shape or ()
     if columns <= 1 or len(shape) < 2 or buffer.bytes == 0:
         return
-    if shape[-1] * (buffer.bytes // math.prod(shape)) != columns * width:
+    if not ends_in_rows(shape, columns * width, buffer.bytes // math.prod(shape)):
         raise UsageError(
-            f"{what} has the shape {tuple(shape)}, and should have (..., {columns}): its last dimension is a row"
+            f"{what} has the shape {tuple(shape)}, and should have (..., {columns}): its last dimensions are a row"
         )
+
+
+def ends_in_rows(shape: Sequence[int], row: int, each: int = 1) -> bool:
+    """Whether the last dimensions, whose elements count `each`, are rows that count `row`."""
+    for size in reversed(shape):
+        each *= size
+        if each >= row:
+            break
+    return each == row
 
 
 def _of_view(view, writable):

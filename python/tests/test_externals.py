@@ -96,7 +96,7 @@ class Externals(unittest.TestCase):
             def run(input=None, output=None, **changed):
                 plan.run(of(2, 2, 8) if input is None else input, output,
                          externals={{**externals(), **changed}}).wait()
-            for shape in ((4, 8), (2, 2, 8), (1, 4, 8), (32,)):
+            for shape in ((4, 8), (2, 2, 8), (1, 4, 8), (4, 2, 4), (4, 2, 1, 4), (32,)):
                 run(of(*shape), of(*shape), residual=of(*shape))
             run(gain=of(1, 8, words=range(8)))
             for shape in ((2, 16), (8, 4), (32, 1), (2, 8, 2)):

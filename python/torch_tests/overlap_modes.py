@@ -167,12 +167,14 @@ def _has_triton(device):
     return there and importlib.util.find_spec("triton") is not None
 
 
+PATIENCE = 20  # seconds after which a plan reports what it waits for
 ALONE = 3  # modes that are one part only
 
 
 def check(layer, name, call, wanted):
     """AssertionError: a result is off, or has other bits than our serial way with as many chunks."""
     made, serial = call(), None
+    layer.place.synchronize()  # what follows may load kernels or allocate, for which CUDA may wait with a lock
     if name.startswith("op mscclc"):
         chunks, gemm = name.split()[2:]
         serial = layer.by_op("serial", int(chunks), gemm)
@@ -207,7 +209,7 @@ class RankSetup:
                 torch.distributed._symmetric_memory.enable_symm_mem_for_group(self.fast.group_name)
         ids = [mscclc.unique_id() if rank == 0 else None]
         dist.broadcast_object_list(ids)
-        self.comm = mscclc.Communicator(ranks, ids[0], rank, device=rank if device == "cuda" else None)
+        self.comm = mscclc.Communicator(ranks, ids[0], rank, device=rank if device == "cuda" else None, timeout=PATIENCE)
 
     def stream(self):
         return torch.cuda.current_stream().cuda_stream if self.device.type == "cuda" else None

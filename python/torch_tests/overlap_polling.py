@@ -94,9 +94,10 @@ class PolledProduct:
         self._calls = torch.zeros(1, dtype=torch.int32, device=place.device)
         self._in_place = program.endswith("copy_engine")
         self._budget = 1 if self._in_place else 2 * chunks
-        # No part, so no tile. CUDA loads a kernel when it is first launched, and may wait for the GPU then: for a plan
+        # No part, so no tile, and no call. CUDA loads a kernel when it is first launched, and may wait for the GPU then: for a plan
         # that waits for this one it would do so without end.
         self._multiply(1, -self._parts)
+        self._calls += 0
         place.synchronize()
 
     def __call__(self):

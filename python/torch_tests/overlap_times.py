@@ -15,6 +15,7 @@ REQUIRES: as many GPUs as ranks; or --device cpu, which shows that all of it wor
 
 import argparse
 import contextlib
+import faulthandler
 import json
 import os
 import re
@@ -38,7 +39,7 @@ _MODELS = {
     "405B": (16384, {"qkv": 18432, "o": 16384, "gate_up": 106496, "down": 53248}),
     "tiny": (64, {"qkv": 96, "o": 64, "gate_up": 128, "down": 128}),  # for --device cpu
 }
-HANG = 45  # seconds in one way
+HANG = 45  # seconds in one way; more than plans wait
 
 
 def layers():
@@ -68,6 +69,7 @@ class Watch:
         self.end()
         self._what = [*what, "hangs"]
         self._write()
+        faulthandler.dump_traceback_later(HANG - 5)  # where the host is
         self._timer = threading.Timer(HANG, lambda: os._exit(3))
         self._timer.daemon = True
         self._timer.start()
@@ -83,6 +85,7 @@ class Watch:
         os._exit(3)
 
     def end(self):
+        faulthandler.cancel_dump_traceback_later()
         if self._timer is not None:
             self._timer.cancel()
 
@@ -113,13 +116,13 @@ class Shape:
         self.modes = {name: call for at, (name, call) in enumerate(modes.items())
                       if at < ALONE or re.search(given.ways, name)}  # fmt: skip
         self.errors = {mode: why for (layer, count, mode), why in left_out.items()
-                       if mode in self.modes and (layer, count) == (name, rows)}  # fmt: skip
+                       if mode.partition(" (")[0] in self.modes and (layer, count) == (name, rows)}  # fmt: skip
         self.runs = {}  # (mode, how): what makes `calls` calls
         self.calls = 1
 
     def attempt(self, mode, what, how=None):
         """Does something on all ranks; where it fails on one, the way is out, or its graph is."""
-        self.watch.begin([*self.key, mode])
+        self.watch.begin([*self.key, mode if how is None else f"{mode} ({how})"])
         error = None
         try:
             result = what()
@@ -153,7 +156,7 @@ class Shape:
             if mode in self.errors:
                 continue
             self.runs[mode, "eager"] = lambda call=call: repeat(call, self.calls)
-            if self.place.device.type == "cuda":
+            if self.place.device.type == "cuda" and f"{mode} (graph)" not in self.errors:
                 graph = self.attempt(mode, lambda: self.place.graph_of(call, self.calls), "graph")  # noqa: B023
                 if graph is not None:
                     self.runs[mode, "graph"] = graph.replay

@@ -2,11 +2,11 @@
 run and in turns.
 
     python3 python/torch_tests/row_times.py [--ranks 2] [--hidden 4096 8192 …] [--tokens 1 6 32 …]
-        [--program plans/rows/allreduce_norm_1shot.mscl --define B=6 T=384 …] [--calls 50] [--rounds 5]
+        [--program plans/rows/allreduce_norm_1shot.mscl --define B=6 T=384 --define B=12 T=384 …] [--calls 50] [--rounds 5]
         [--contenders allreduce_norm plain …]
 
-Rows of `--hidden` columns of bf16. Ours are the plans that the library picks for such rows (docs/fusion.md), and that of
---program, which takes the parameters R and N:
+Rows of `--hidden` columns of bf16. Ours are the plans that the library picks for such rows (docs/fusion.md), and those of
+--program, which takes the parameters R and N: "program 0" with the first --define, "program 1" with the second. By name:
 
 allreduce_norm, allreduce_norm_sharded           residual and norm; sequence parallel
 allreduce_norm_quantize, allreduce_norm_quantize_token   and e4m3 by a given scale, by a scale a row
@@ -288,7 +288,11 @@ def graph_of(ranks, call, calls, before=None):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, capture_error_mode="relaxed"):
         all_calls()
-    return graph.replay
+
+    def replay(_kept=(call, before)):  # a graph does not keep the memory that it reads and writes
+        graph.replay()
+
+    return replay
 
 
 def timed(ranks, comm, replay, align, calls):
@@ -320,7 +324,7 @@ def contenders_of(shape, loaded):
 
 def measured(ranks, shape, loaded, given, align):
     """µs of each, back to back and between kernels, and why others have none."""
-    graphs, failed, alive = {}, {}, []  # a graph does not keep the memory that it reads and writes
+    graphs, failed = {}, {}
     for name, make in contenders_of(shape, loaded).items():
         if given.contenders and name not in given.contenders:
             continue
@@ -336,7 +340,6 @@ def measured(ranks, shape, loaded, given, align):
         if why:
             failed[name] = why
             continue
-        alive.append(made)
         made.input.zero_()  # sums that replays repeat stay finite
         zeros = torch.zeros_like(made.input)
         write = lambda to=made.input, zeros=zeros: torch.mul(zeros, 1.0, out=to)  # noqa: E731
@@ -359,7 +362,7 @@ def measured(ranks, shape, loaded, given, align):
 def report(shape, us, failed, programs):
     line = {"hidden": shape.hidden, "tokens": shape.tokens, "bytes": shape.part.nbytes, "ranks": shape.ranks.size,
             "us": us, "programs": programs, "failed": failed}  # fmt: skip
-    ours = [name for name in us if name in ("allreduce_norm", "program")]
+    ours = [name for name in us if name == "allreduce_norm" or name.startswith("program")]
     theirs = [name for name in us if name in THEIRS]
     if ours and "plain" in us:
         best = min(ours, key=lambda name: us[name][1])
@@ -372,9 +375,11 @@ def report(shape, us, failed, programs):
 def plans_for(ranks, comm, given, hidden, tokens, known):
     """What serves such rows, loaded and as text, and what each was compiled of."""
     loaded, programs = {}, {}
-    wanted = [(name, None) for name in BY_NAME] + [("program", given.program)] * (given.program is not None)
-    for name, program in wanted:
-        if program is None:
+    wanted = [(name, None) for name in BY_NAME]
+    if given.program is not None:
+        wanted += [(f"program {i}", some) for i, some in enumerate(given.define or [[]])]
+    for name, some in wanted:
+        if some is None:
             chosen = mscclc.choose_rows(name, ranks=ranks.size, columns=hidden, rows=tokens, dtype="bf16")
             key = " ".join([chosen.program, *(f"{k}={v}" for k, v in chosen.params.items())])
             most = min(chosen.most_rows, max(given.tokens))
@@ -382,9 +387,9 @@ def plans_for(ranks, comm, given, hidden, tokens, known):
                 name, ranks=ranks.size, columns=hidden, rows=tokens, dtype="bf16"
             )
         else:
-            defines = {"R": ranks.size, "N": hidden, **dict(one.split("=", 1) for one in given.define)}
-            key, most = f"{program} {defines}", max(given.tokens)
-            make = lambda: mscclc.compile(program, defines)  # noqa: E731
+            defines = {"R": ranks.size, "N": hidden, **dict(one.split("=", 1) for one in some)}
+            key, most = f"{given.program} {defines}", max(given.tokens)
+            make = lambda defines=defines: mscclc.compile(given.program, defines)  # noqa: E731
         if key not in known:
             def load(make=make, most=most):
                 text = make().to_json()
@@ -451,7 +456,7 @@ def main():
     parser.add_argument("--hidden", type=int, nargs="+", default=[4096])
     parser.add_argument("--tokens", type=int, nargs="+", default=[1, 6, 32, 128, 512, 2048])
     parser.add_argument("--program", help="one more, of plans/rows say")
-    parser.add_argument("--define", nargs="*", default=[], help="its parameters without R and N: B=16")
+    parser.add_argument("--define", nargs="*", action="append", help="its parameters without R and N: B=16; may be repeated")
     parser.add_argument("--contenders", nargs="+", help="these alone (all)")
     parser.add_argument("--calls", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)

@@ -298,6 +298,28 @@ class Suites(unittest.TestCase):
         self.assertIn("allreduce_norm", found[0]["us"])
         self.assertEqual(list(found[1]["us"]), ["fused", "plain"])
 
+    def test_row_times_graphs(self):
+        """What a graph was captured of lives as long as what replays it: the graph does not keep its memory."""
+        script = """if 1:
+            import contextlib, gc, types, unittest.mock, weakref, torch, row_times
+            fakes = {"CUDAGraph": unittest.mock.Mock(), "graph": lambda *_, **__: contextlib.nullcontext()}
+            with unittest.mock.patch.multiple(torch.cuda, **fakes):
+                zeros, out = torch.zeros(4), torch.ones(4)
+                ranks = types.SimpleNamespace(device=torch.device("cuda"))
+                replay = row_times.graph_of(ranks, lambda: None, 2, lambda zeros=zeros: torch.mul(zeros, 1.0, out=out))
+                watched = weakref.ref(zeros)
+                del zeros
+                gc.collect()
+                assert watched() is not None
+                replay()
+                del replay
+                gc.collect()
+                assert watched() is None
+            """
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, "-B", "-c", script], cwd=HERE, timeout=PATIENCE, check=True,
+                           env=installed_in(folder))  # fmt: skip
+
     def test_overlap_cost(self):
         """Each op has its row, of numbers that say nothing here."""
         with tempfile.TemporaryDirectory() as folder:

@@ -15,12 +15,10 @@ bool RunningCalls::is_busy(StreamHandle stream) const {
   return std::find(busy_streams_.begin(), busy_streams_.end(), stream) != busy_streams_.end();
 }
 
-// A handle may be that of a later stream: calls of one that was destroyed may go on. So the device
-// says whether they have ended, where something waits for that.
-void RunningCalls::ended(StreamHandle stream) {
-  std::erase(busy_streams_, stream);
-  if (busy_streams_.empty()) release();
-}
+// A handle may be that of a later stream: calls of one that was destroyed may go on. So what has
+// been retired stays: only the device could say whether they have ended, and that would wait for
+// streams of others, and end captures.
+void RunningCalls::ended(StreamHandle stream) { std::erase(busy_streams_, stream); }
 
 void RunningCalls::retire(std::shared_ptr<void> used) {
   if (busy_streams_.empty()) return;

@@ -26,11 +26,10 @@ class RunningCalls {
   void launched(StreamHandle stream);
   /// There are calls on it whose end has not been waited for.
   bool is_busy(StreamHandle stream) const;
-  /// All calls on a stream have ended. Where none runs any more, what has been retired goes, if the
-  /// device says so, too.
+  /// All calls on a stream have ended. What has been retired stays.
   void ended(StreamHandle stream);
   /// Something that calls may still use goes when they have ended: at once, where none runs; at the
-  /// next ended() or release(); or after waiting, where the communicator has gone.
+  /// next release(); or after waiting, where the communicator has gone.
   void retire(std::shared_ptr<void> used);
   /// Waits until nothing runs, and lets go of what has been retired; keeps it where that fails: for
   /// good, where the communicator has gone.

@@ -22,12 +22,13 @@ constexpr std::array<RowShape, 6> kShapes = {
     {{64, 32}, {2048, 384}, {2880, 96}, {5120, 640}, {6144, 256}, {16384, 512}}};
 
 KernelPlan plan_of(const std::string& name, const RowShape& shape, uint32_t ranks, Dtype dtype,
-                   const std::string& format = "") {
+                   const std::string& format = "", const RowDefines& more = {}) {
   RowDefines defines = {{"R", std::to_string(ranks)},
                         {"N", std::to_string(shape.columns)},
                         {"T", std::to_string(shape.threads)},
                         {"B", ranks < 5 ? "2" : "1"}};
   if (!format.empty()) defines.push_back({"F", format});
+  defines.insert(defines.end(), more.begin(), more.end());
   auto program = std::make_shared<const Program>(testing::library_row_plan(name, defines));
   // Two shots send sums, and so store them. Functions of sums are no step of other types than T.
   const bool is_fused = name != "allreduce_norm_2shot" && name != "allreduce_norm_push_sums" &&
@@ -87,6 +88,9 @@ std::vector<KernelPlan> fused_row_plans() {
     plans.push_back(plan_of(name, {2880, 96}, 3, Dtype::bf16, "LL128"));
   }
   plans.push_back(plan_of("allreduce_norm_1shot", {2880, 96}, 6, Dtype::f16, "sentinel"));
+  // Slices of which some have no rows.
+  plans.push_back(
+      plan_of("allreduce_norm_1shot", {2880, 96}, 2, Dtype::bf16, "sentinel", {{"S", "3"}}));
   // Clusters with a warp of which some threads have columns.
   plans.push_back(plan_of("allreduce_norm_1shot", {2880, 384}, 3, Dtype::bf16, "LL16"));
   plans.push_back({"lines elsewhere",

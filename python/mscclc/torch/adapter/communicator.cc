@@ -38,8 +38,10 @@ Communicator::~Communicator() {
   const std::lock_guard lock(aborting_);
   mscclc_comm_t* comm = comm_.exchange(nullptr);
   if (comm == nullptr) return;
-  // Calls on a GPU may have hung after the last query. That others have ended first is fine.
-  if (const auto ended = mscclc_comm_async_error(comm); ended == MSCCLC_TIMEOUT && !reported_) {
+  // Calls on a GPU may have failed after the last query. That others have ended first is fine, and
+  // no failure.
+  const auto ended = mscclc_comm_async_error(comm);
+  if (ended != MSCCLC_SUCCESS && !reported_ && why_.empty()) {
     TORCH_WARN("mscclc: calls of rank ", rank(), " were not done: ", reason(ended));
   }
   if (host_stream_ != nullptr && mscclc_stream_destroy(comm, host_stream_) != MSCCLC_SUCCESS) {

@@ -92,7 +92,7 @@ Moved moved_as(const at::Tensor& tensor) {
   const auto width = static_cast<uint64_t>(tensor.element_size());
   if (width % 8 == 0) return {MSCCLC_I64, width / 8};
   if (width % 4 == 0) return {MSCCLC_I32, width / 4};
-  if (width % 2 == 0) return {MSCCLC_F16, width / 2};
+  if (at::isFloatingType(tensor.scalar_type()) && width == 2) return {MSCCLC_F16, 1};
   return {MSCCLC_U8, width};
 }
 
