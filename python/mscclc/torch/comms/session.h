@@ -114,8 +114,12 @@ Work Session::run(const char* name, const Tensors& tensors, bool async,
     failures_->report(error);
   }
   const c10::DeviceGuard guard(device);
-  auto work =
-      c10::make_intrusive<CommsWork>(std::move(below), device, timeout_of(timeout), failures_);
+  const auto failed = [backend = c10::weak_intrusive_ptr<Backend>(backend_)] {
+    const auto alive = backend.lock();
+    return alive && alive->getError() != c10d::ErrorType::SUCCESS;
+  };
+  auto work = c10::make_intrusive<CommsWork>(std::move(below), device, timeout_of(timeout),
+                                             failures_, failed);
   if (!async) work->order();
   const auto stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
   if (!captures(stream) && !work->isCompleted()) watch_.add(work);

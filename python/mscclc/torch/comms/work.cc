@@ -16,8 +16,13 @@ constexpr auto kLook = std::chrono::milliseconds(1);
 // ---- CommsWork ----
 
 CommsWork::CommsWork(c10::intrusive_ptr<c10d::Work> work, c10::Device device,
-                     std::chrono::milliseconds timeout, std::shared_ptr<Failures> failures)
-    : work_(std::move(work)), device_(device), timeout_(timeout), failures_(std::move(failures)) {
+                     std::chrono::milliseconds timeout, std::shared_ptr<Failures> failures,
+                     std::function<bool()> ranks_failed)
+    : work_(std::move(work)),
+      device_(device),
+      timeout_(timeout),
+      failures_(std::move(failures)),
+      ranks_failed_(std::move(ranks_failed)) {
   setStatus(WorkStatus::INPROGRESS);
   if (work_ == nullptr)
     on_stream_.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
@@ -26,6 +31,16 @@ CommsWork::CommsWork(c10::intrusive_ptr<c10d::Work> work, c10::Device device,
 void CommsWork::end(WorkStatus status) {
   if (!ended_.exchange(true)) return setStatus(status);  // it calls hooks: without a lock
   while (this->status() == WorkStatus::INPROGRESS) std::this_thread::yield();
+}
+
+void CommsWork::end_on_stream() {
+  if (!ranks_failed_()) return end(WorkStatus::COMPLETED);
+  end(WorkStatus::ERROR);
+  try {
+    C10_THROW_ERROR(DistBackendError, "mscclc: ranks have failed, and a call has not been done");
+  } catch (const c10::DistBackendError& error) {
+    failures_->report(error);
+  }
 }
 
 void CommsWork::wait_for(std::chrono::milliseconds timeout) {
@@ -59,13 +74,22 @@ void CommsWork::waitBlocking() {
     here.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
     here.synchronize();
   }
+  if (work_ == nullptr) return end_on_stream();
   end(WorkStatus::COMPLETED);
 }
 
 bool CommsWork::has_ended() {
   if (status() != WorkStatus::INPROGRESS) return true;
-  if (work_ == nullptr ? !on_stream_.query() : !work_->isCompleted()) return false;
-  if (work_ == nullptr || work_->isSuccess()) {
+  if (work_ == nullptr) {
+    if (!on_stream_.query()) return false;
+    try {
+      end_on_stream();
+    } catch (const c10::DistBackendError&) {  // the next call says it
+    }
+    return true;
+  }
+  if (!work_->isCompleted()) return false;
+  if (work_->isSuccess()) {
     end(WorkStatus::COMPLETED);
     return true;
   }

@@ -5,6 +5,7 @@
 #include <comms/torchcomms/TorchWork.hpp>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -18,9 +19,11 @@ namespace mscclc::torch_comms {
 /// A call. Its status is COMPLETED when the device is done.
 class CommsWork final : public torch::comms::TorchWork {
  public:
-  /// Has begun. `work` is nullptr for a call that is on the current stream of a GPU.
+  /// Has begun. `work` is nullptr for a call that is on the current stream of a GPU: whether ranks
+  /// have failed in it, `ranks_failed` says.
   CommsWork(c10::intrusive_ptr<c10d::Work> work, c10::Device device,
-            std::chrono::milliseconds timeout, std::shared_ptr<Failures> failures);
+            std::chrono::milliseconds timeout, std::shared_ptr<Failures> failures,
+            std::function<bool()> ranks_failed);
 
   /// On the host until it has ended; on a GPU, orders the current stream after it.
   void wait() override;
@@ -39,12 +42,15 @@ class CommsWork final : public torch::comms::TorchWork {
 
  private:
   void end(WorkStatus status);
+  /// A call on the stream has ended; throws, or ends the process, where ranks have failed.
+  void end_on_stream();
   void wait_for(std::chrono::milliseconds timeout);
 
   const c10::intrusive_ptr<c10d::Work> work_;
   const c10::Device device_;
   const std::chrono::milliseconds timeout_;
   const std::shared_ptr<Failures> failures_;
+  const std::function<bool()> ranks_failed_;
   torch_adapter::PooledEvent on_stream_;  ///< where there is no work
   std::atomic<bool> ended_{false};        ///< the status has been set, or is about to be
 };
