@@ -14,6 +14,9 @@ namespace mscclc {
 /// `piece_bytes`: CollectivesOptions. `zero_copy`: LoadOptions.
 uint64_t most_at_once(const Program& plan, uint64_t piece_bytes, bool zero_copy);
 
+/// What most_at_once() may give besides ~0, smallest first: messages of fewer bytes are never cut.
+std::vector<uint64_t> sizes_at_once(uint64_t piece_bytes);
+
 /// Elements, as CollectiveCall::count, of a message of at most so many bytes; at least one. Pieces
 /// begin at whole lines, if the call does.
 uint64_t count_within(const LibraryCall& call, uint64_t bytes);

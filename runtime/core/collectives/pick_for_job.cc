@@ -36,6 +36,12 @@ uint64_t most_at_once(const Program& plan, uint64_t piece_bytes, bool zero_copy)
   return options.max_bytes;
 }
 
+std::vector<uint64_t> sizes_at_once(uint64_t piece_bytes) {
+  std::vector<uint64_t> sizes;
+  for (uint64_t parts = kMaxDivided; parts > 0; parts /= 2) sizes.push_back(piece_bytes / parts);
+  return sizes;
+}
+
 uint64_t count_within(const LibraryCall& call, uint64_t bytes) {
   constexpr uint64_t kLine = 128;
   const uint64_t row = bytes / (has_rows(call.kind) ? call.ranks : 1);
