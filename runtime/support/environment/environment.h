@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/contract/order.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/diagnostics/printable.h"
 
@@ -69,6 +70,8 @@ class Environment {
   /// Errors (bad-variable).
   [[nodiscard]] std::optional<uint64_t> number(Variable variable, Diagnostics& diagnostics) const;
   [[nodiscard]] std::optional<std::string> text(Variable variable, Diagnostics& diagnostics) const;
+  /// MSCCLC_ORDER: what sums of calls keep to that do not say it. nullopt: it is wrong (reported).
+  [[nodiscard]] std::optional<SumOrder> order(Diagnostics& diagnostics) const;
   /// MSCCLC_TIMEOUT; 0 there is kForever.
   [[nodiscard]] std::optional<std::chrono::milliseconds> timeout(Diagnostics& diagnostics) const;
 

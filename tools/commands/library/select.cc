@@ -10,7 +10,6 @@
 #include "ir/contract/contract.h"
 #include "runtime/api/nearest_plan.h"
 #include "runtime/api/pick_for_job.h"
-#include "runtime/support/environment/environment.h"
 #include "tools/commands/library/library_job.h"
 #include "tools/commands/library/open_registry.h"
 #include "tools/commands/library/select_rows.h"
@@ -144,15 +143,6 @@ int show_why(const LibraryCall& call, const SelectOptions& options) {
   return kFine;
 }
 
-/// --order, or else what a job takes it from. nullopt: reported.
-std::optional<SumOrder> asked_order(const SelectOptions& options) {
-  if (const auto order = find_sum_order(options.order)) return order;
-  Diagnostics diagnostics;
-  const auto word = Environment::of_process().text(Variable::MSCCLC_ORDER, diagnostics);
-  put_error(render_text(diagnostics, Sources()));
-  return word ? find_sum_order(*word) : std::nullopt;
-}
-
 /// Collectives with a function of their rows have another table.
 int run_select_rows(const SelectOptions& options, SumOrder order) {
   const auto dtype = find_dtype(options.dtype);
@@ -179,7 +169,9 @@ int run_select_rows(const SelectOptions& options, SumOrder order) {
 }
 
 int run_select(const SelectOptions& options) {
-  const auto order = asked_order(options);
+  Diagnostics diagnostics;
+  const auto order = order_of_calls(options.order, diagnostics);
+  put_error(render_text(diagnostics, Sources()));
   if (!order) return kUsage;
   if (is_of_rows(options.collective)) return run_select_rows(options, *order);
   if (options.columns || options.rows) {

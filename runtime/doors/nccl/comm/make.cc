@@ -217,8 +217,7 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
       environment.number(Variable::MSCCLC_REQUIRE_PLAN, diagnostics).value_or(0) == 1;
   comm.compares_calls =
       environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics).value_or(0) == 1;
-  const auto order = environment.text(Variable::MSCCLC_ORDER, diagnostics);
-  comm.order_of_sums = find_sum_order(order.value_or("")).value_or(kDefaultOrder);
+  comm.order_of_sums = environment.order(diagnostics).value_or(kDefaultOrder);
   if (comm.on_host) {
     comm.null_stream = comm.device->create_stream(diagnostics);
     if (comm.null_stream == nullptr)
