@@ -124,6 +124,23 @@ def reduce(ranks):
             equal(found, wanted, f"{dtype} x {count} to {root}")
 
 
+def reduce_complex(ranks):
+    """As pairs of real numbers, which have no order, and whose product is another one."""
+    ops, root, total = dist.ReduceOp, ranks.size - 1, ranks.size * (ranks.size + 1) / 2
+    for dtype in (torch.complex64, torch.complex128):
+        for op, factor in ((ops.SUM, 1), (ops.AVG, 1 / ranks.size), (dist._make_nccl_premul_sum(0.5), 0.5)):
+            before = torch.full((7,), complex(ranks.rank + 1, -2), dtype=dtype)
+            for found in (before.clone(), before.repeat_interleave(2)[::2]):
+                dist.reduce(found, root, op)
+                sum = torch.full((7,), complex(total, -2 * ranks.size) * factor, dtype=dtype)
+                torch.testing.assert_close(found, sum if ranks.rank == root else before)
+        part = torch.zeros(2, dtype=dtype)
+        dist.reduce_scatter_tensor(part, torch.full((2 * ranks.size,), complex(1, ranks.rank), dtype=dtype))
+        equal(part, torch.full((2,), complex(ranks.size, total - ranks.size), dtype=dtype))
+        for op in (ops.MIN, ops.MAX, ops.PRODUCT, ops.BAND):
+            refused(lambda: dist.reduce(torch.ones(3, dtype=dtype), root, op), "Complex", op.name)
+
+
 def broadcast(ranks):
     for dtype, count in _cases(ANY):
         for root in {0, ranks.size - 1}:
@@ -542,9 +559,9 @@ def sequence_numbers(ranks):
 
 CHECKS = [
     all_reduce, all_reduce_by_each_reduction, average_and_factor, orders, what_no_plan_reduces_is_refused,
-    reduce, broadcast, all_gather, all_gather_uneven, all_gather_in_place,
+    reduce, reduce_complex, broadcast, all_gather, all_gather_uneven, all_gather_in_place,
     all_gather_into_one_tensor, reduce_scatter,
     reduce_scatter_uneven, gather_and_scatter, all_to_all, all_to_all_uneven, strides, other_tensors,
     works, asked_until_they_end, callbacks_that_wait, groups, coalescing, messages, messages_to_oneself,
-    memory_pools, objects, sequence_numbers,
+    memory_pools, objects, meshes, sequence_numbers,
 ]  # fmt: skip
