@@ -1,10 +1,9 @@
 #include "python/mscclc/torch/adapter/backend.h"
 
-#include <c10/core/impl/VirtualGuardImpl.h>
-
 #include <algorithm>
-#include <limits>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include "python/mscclc/torch/adapter/barriers.h"
 #include "python/mscclc/torch/adapter/calls.h"
 #include "python/mscclc/torch/adapter/checks.h"
 #include "python/mscclc/torch/adapter/interpreter.h"
@@ -25,31 +24,6 @@ std::string next_keys(c10d::Store& store, int rank) {
 /// What is left where the first `done` tensors are done.
 std::vector<at::Tensor> rest(const std::vector<at::Tensor>& tensors, size_t done) {
   return {tensors.begin() + static_cast<ptrdiff_t>(done), tensors.end()};
-}
-
-/// What the current streams of other GPUs than `device` have now.
-std::shared_ptr<std::vector<PooledEvent>> work_beside(const c10::Device& device,
-                                                      const std::vector<Where>& places) {
-  auto events = std::make_shared<std::vector<PooledEvent>>();
-  for (const Where& where : places) {
-    if (where.device.is_cpu() || where.device == device) continue;
-    const c10::impl::VirtualGuardImpl impl(where.device.type());
-    events->emplace_back().record(impl.getStream(where.device));
-  }
-  return events;
-}
-
-/// Where a barrier is whose caller names a device: on the host, where there are no GPUs.
-c10::Device named_for_barrier(const c10::Device& named) {
-  const bool gpus = !named.is_cpu() && c10::impl::hasDeviceGuardImpl(named.type());
-  if (!gpus) return c10::Device(c10::kCPU);  // torch gives it the index that was named
-  const c10::impl::VirtualGuardImpl impl(named.type());
-  const int count = impl.deviceCount();
-  if (count == 0) return c10::Device(c10::kCPU);
-  const c10::Device device = named.has_index() ? named : impl.getDevice();
-  TORCH_CHECK(device.index() >= 0 && device.index() < count, "mscclc barrier: there is no GPU ",
-              static_cast<int>(device.index()), " among ", count);
-  return device;
 }
 
 /// Whether this is the first time that the process has `line` to say.
@@ -448,22 +422,17 @@ MscclcBackend::WorkPtr MscclcBackend::alltoall(Tensors& outputs, Tensors& inputs
 }
 
 MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& options) {
-  c10::Device device(c10::kCPU);
-  std::vector<Where> places;  // where the caller does not say the device
-  if (options.device) {
-    device = named_for_barrier(*options.device);
-  } else if (!options.device_ids.empty()) {
-    const int64_t id = options.device_ids[0];
-    TORCH_CHECK(id >= 0 && id < std::numeric_limits<c10::DeviceIndex>::max(),
-                "mscclc barrier: there is no GPU ", id);
-    device = named_for_barrier({c10::kCUDA, static_cast<c10::DeviceIndex>(id)});
-  } else {
+  const std::optional<c10::Device> named = named_gpu(options);
+  std::vector<Where> places;
+  if (!named) {  // torch names the host for a group that has both
     const std::lock_guard lock(mutex_);
     for (const auto& [where, queue] : queues_) places.push_back(where);
-    device = device_of_barrier(places);  // its work is to end, too
   }
+  const c10::Device device = named.value_or(device_of_barrier(places));
+  const auto before =
+      named ? std::make_shared<std::vector<PooledEvent>>() : work_beside(device, places);
   Request request{about(Op::BARRIER, "barrier", {}, {}, options.timeout)};
-  request.body = [before = work_beside(device, places)](const Runner& run) {
+  request.body = [before](const Runner& run) {
     for (const PooledEvent& event : *before) event.synchronize();
     mscclc::torch_adapter::barrier(run);
   };
