@@ -1,9 +1,12 @@
 """Every collective, against gloo's result or the definition."""
 
+import unittest.mock
+
 import mscclc.torch
 import torch
 import torch.distributed as dist
 from checks import device, equal, refused
+from torch.distributed.device_mesh import init_device_mesh
 
 TYPES = [
     torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.uint8, torch.int32,
@@ -542,6 +545,27 @@ def objects(ranks):
     gathered = [None] * n if rank == 0 else None
     dist.gather_object(rank, gathered, 0)
     assert rank != 0 or gathered == list(range(n))
+
+
+def meshes(ranks):
+    """Of two dimensions, by split_group(), as where init_process_group() was given a GPU."""
+    world, n = dist.group.WORLD, ranks.size
+    if not world._get_backend(device()).supports_splitting:  # torch 2.8, say
+        return
+    rows = 2 if n % 2 == 0 else 1
+    world.bound_device_id = torch.device("cuda", device().index or 0)
+    try:
+        with unittest.mock.patch.object(torch.cuda, "is_available", lambda: True):
+            mesh = init_device_mesh(device().type, (rows, n // rows), mesh_dim_names=("outer", "inner"))
+    finally:
+        world.bound_device_id = None
+    for name in mesh.mesh_dim_names:
+        group, members = mesh.get_group(name), mesh[name].mesh.tolist()
+        found = torch.full((3,), float(ranks.rank))
+        dist.all_reduce(found, group=group)
+        equal(found, torch.full((3,), float(sum(members))), f"{members}")
+        assert ranks.rank in members and dist.get_process_group_ranks(group) == members
+        assert group.group_desc == (f"mesh_{name}" if len(members) < n else "default_pg"), group.group_desc
 
 
 def sequence_numbers(ranks):

@@ -63,7 +63,7 @@ void MscclcBackend::end() noexcept {
 
 std::shared_ptr<CallQueue> MscclcBackend::queue(const Where& where) {
   const std::lock_guard lock(mutex_);
-  TORCH_CHECK(!closed_, "mscclc: the process group ", settings_.group, " was shut down");
+  TORCH_CHECK(!meeting_.closed, "mscclc: the process group ", settings_.group, " was shut down");
   TORCH_CHECK(meeting_.store != nullptr, "mscclc: the process group ", settings_.group,
               " has no ranks: reconfigure() gives it some");
   if (const auto made = queues_.find(where); made != queues_.end()) return made->second;
@@ -113,17 +113,19 @@ About MscclcBackend::about(c10d::OpType op, const char* name, Tensors inputs, Te
   return about;
 }
 
-SymmetricBuffers MscclcBackend::symmetric(const Where& where, const Tensors& tensors) const {
-  const bool possible = settings_.symmetric || where.device.is_cpu();
-  const FindSymmetric find = symmetric_memory_.find;
-  if (find == nullptr || !possible || where.from >= 0) return {};
-  SymmetricBuffers buffers{.possible = true, .promised = settings_.symmetric};
-  for (const at::Tensor& tensor : tensors) find(tensor, *this, buffers.ranges);
+SymmetricBuffers MscclcBackend::SymmetricMemoryOfGroup::buffers(const MscclcBackend& group,
+                                                                const Where& where,
+                                                                const Tensors& tensors) const {
+  const bool promised = group.settings_.symmetric;
+  const FindSymmetric found = find;
+  if (found == nullptr || !(promised || where.device.is_cpu()) || where.from >= 0) return {};
+  SymmetricBuffers buffers{.possible = true, .promised = promised};
+  for (const at::Tensor& tensor : tensors) found(tensor, group, buffers.ranges);
   return buffers;
 }
 
 MscclcBackend::WorkPtr MscclcBackend::submit(const Where& where, Request request) {
-  request.symmetric = symmetric(where, request.about.tensors);
+  request.symmetric = symmetric_memory_.buffers(*this, where, request.about.tensors);
   const auto own = queue(where);
   if (request.about.timeout.count() == 0) request.about.timeout = timeout_on(*own);
   WorkPtr work = own->submit(std::move(request));
@@ -441,6 +443,40 @@ MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& option
 
 // ---- The group as a whole ----
 
+c10::intrusive_ptr<c10d::Backend> MscclcBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                       const std::vector<int>& ranks,
+                                                       const c10::intrusive_ptr<Options>& options) {
+  const uint64_t number = numbers_.parts++;  // the same on all ranks, which all make this call
+  TORCH_CHECK(!ranks.empty(), "mscclc split_group: no ranks");
+  for (const int rank : ranks) check_rank(rank, getSize(), "split_group");
+  const auto mine = std::find(ranks.begin(), ranks.end(), getRank());
+  if (mine == ranks.end()) return nullptr;
+  if (auto made = last_part_.in(store)) return made;
+  Settings settings;
+  PartOfGroup part{.rank = static_cast<int>(mine - ranks.begin()),
+                   .size = static_cast<int>(ranks.size()),
+                   .name = options->group_name,
+                   .parent = settings_.group,
+                   .timeout = options->timeout};
+  {
+    const std::lock_guard lock(mutex_);
+    TORCH_CHECK(!meeting_.closed, "mscclc split_group: the process group ", settings_.group,
+                " was shut down");
+    TORCH_CHECK(meeting_.aborted.empty(), "mscclc split_group: ", meeting_.aborted);
+    settings = settings_;
+    // The store that torch gives is named by how many groups a rank has, which ranks may differ in.
+    const int first = *std::min_element(ranks.begin(), ranks.end());
+    part.store = c10::make_intrusive<c10d::PrefixStore>(
+        c10::str(meeting_.keys, "/parts/", number, "/", first), meeting_.store);
+  }
+  settings.group = part.name;
+  settings.timeout = part.timeout;
+  auto made = c10::make_intrusive<MscclcBackend>(part.store, part.rank, part.size, settings,
+                                                 part.begin(!others_.empty()));
+  last_part_.keep(store, made);
+  return made;
+}
+
 void MscclcBackend::setTimeout(std::chrono::milliseconds timeout) {
   const std::lock_guard lock(mutex_);
   for (const auto& [where, queue] : queues_) {
@@ -484,7 +520,7 @@ void MscclcBackend::abort() {
 void MscclcBackend::shutdown() {
   {
     const std::lock_guard lock(mutex_);
-    closed_ = true;
+    meeting_.closed = true;
   }
   close_queues();
 }
@@ -509,7 +545,7 @@ MscclcBackend::WorkPtr MscclcBackend::reconfigure(const c10d::ReconfigureOptions
   std::chrono::milliseconds timeout{0};
   {
     const std::lock_guard lock(mutex_);
-    TORCH_CHECK(!closed_, "mscclc reconfigure: the process group ", settings_.group,
+    TORCH_CHECK(!meeting_.closed, "mscclc reconfigure: the process group ", settings_.group,
                 " was shut down");
     TORCH_CHECK(!batch_, "mscclc reconfigure: calls are being coalesced");
     timeout = options.timeout.value_or(settings_.timeout);

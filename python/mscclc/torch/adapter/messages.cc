@@ -9,6 +9,28 @@
 #include "python/mscclc/torch/adapter/checks.h"
 
 namespace mscclc::torch_adapter {
+namespace {
+
+/// Connects them all at once.
+void connect(const std::vector<std::shared_ptr<CallQueue>>& queues) {
+  std::vector<std::thread> threads;
+  std::vector<std::exception_ptr> errors(queues.size());
+  for (size_t i = 0; i < queues.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        queues[i]->connect();
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+}  // namespace
 
 MscclcBackend::WorkPtr MscclcBackend::send(Tensors& tensors, int to, int) {
   check_rank(to, getSize(), "send");
@@ -83,24 +105,6 @@ MscclcBackend::WorkPtr MscclcBackend::alone(Alone what) {
   return submit({what.device}, std::move(request));
 }
 
-void MscclcBackend::connect(const std::vector<Where>& places) {
-  std::vector<std::thread> threads;
-  std::vector<std::exception_ptr> errors(places.size());
-  for (size_t i = 0; i < places.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        queue(places[i])->connect();
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-}
-
 void MscclcBackend::startCoalescing() {
   std::optional<Batch> cut;  // short by an error: ended without the lock
   const std::lock_guard lock(mutex_);
@@ -117,9 +121,9 @@ MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {
   if (!batch) batch.emplace();  // without a beginning
   batch->own.carry_out();
   std::vector<Message>& messages = batch->messages;
-  std::vector<Where> places;
-  for (const Message& message : messages) places.push_back(message.where);
-  connect(places);
+  std::vector<std::shared_ptr<CallQueue>> queues;
+  for (const Message& message : messages) queues.push_back(queue(message.where));
+  connect(queues);
   // A first message on a GPU waits here for the other rank to load the plan, too: in one order on
   // all ranks, or two that send to each other would wait for each other.
   std::stable_sort(messages.begin(), messages.end(),
