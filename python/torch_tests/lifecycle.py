@@ -118,7 +118,7 @@ def parts_of_groups(ranks):
     dist.group.WORLD.bound_device_id = torch.device("cuda", 0)  # as device_id of init_process_group() does
     if ranks.rank == 0:  # torch names parts by how many groups a rank has
         dist.new_group([0], use_local_synchronization=True)
-    part = dist.split_group(split_ranks=[[0, 2]], timeout=datetime.timedelta(seconds=15), group_desc="some")
+    part = dist.split_group(split_ranks=[[0, 2]], timeout=datetime.timedelta(seconds=90), group_desc="some")
     assert (part is None) == (ranks.rank == 1)
     alone = dist.split_group(split_ranks=[[r] for r in range(ranks.size)])
     refused(lambda: dist.split_group(split_ranks=[[0, 1, 7]]), "split_group: there is no rank 7 among 3")
@@ -145,7 +145,7 @@ def _of_a_part(ranks, part):
     backend = part._get_backend(torch.device("cpu"))
     assert backend is part._get_backend(torch.device("cuda")) and backend.name() == "mscclc"
     assert (part.rank(), part.size(), part.group_desc) == (ranks.rank // 2, 2, "some")
-    assert torch.ops.mscclc.group_timeout(part.group_name, torch.device("cpu")) == 15000
+    assert torch.ops.mscclc.group_timeout(part.group_name, torch.device("cpu")) == 90000
     options = torch._C._distributed_c10d.Backend.Options("mscclc", PATIENCE)
     assert copy.deepcopy(options)._timeout == PATIENCE
     refused(lambda: copy.deepcopy(torch._C._distributed_c10d.Backend.Options("another")), "pickle")
