@@ -480,9 +480,10 @@ c10::intrusive_ptr<c10d::Backend> MscclcBackend::split(const c10::intrusive_ptr<
 void MscclcBackend::setTimeout(std::chrono::milliseconds timeout) {
   const std::lock_guard lock(mutex_);
   for (const auto& [where, queue] : queues_) {
+    if (timeout == queue->timeout()) continue;
     TORCH_CHECK(where.device.is_cpu(), "mscclc: ranks have met on ", where.device,
                 ", where calls keep the timeout of ", queue->timeout().count(), " ms");
-    TORCH_CHECK(timeout <= queue->timeout(), "mscclc: ranks have met with a timeout of ",
+    TORCH_CHECK(timeout < queue->timeout(), "mscclc: ranks have met with a timeout of ",
                 queue->timeout().count(), " ms, and later calls cannot have ", timeout.count());
   }
   settings_.timeout = timeout;
