@@ -127,7 +127,8 @@ def parts_of_groups(ranks):
     one = torch.ones(3)
     dist.all_reduce(one, group=alone)
     equal(one, torch.ones(3))
-    # Members make a group, and others have nothing to split.
+    # For new_group() there is nothing to split: a group of NCCL is made from nothing.
+    assert dist.distributed_c10d._get_split_source(dist.group.WORLD) is None
     some = dist.new_group([1, 2])
     if ranks.rank > 0:
         _sum(types.SimpleNamespace(size=2), some)

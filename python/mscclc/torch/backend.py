@@ -105,8 +105,10 @@ def _mem_pool(backend, pool, symm=False):
         raise UsageError(f"a pool is a torch.cuda.MemPool, not {type(pool).__name__}")
 
 
-def _no_part(backend, device):
-    """A group is made of which this rank is none: that is nothing to the other ranks here."""
+def _split_source(torchs, group):
+    """What communicators of NCCL are split from when new_group() makes one: none of ours."""
+    source = torchs(group)
+    return None if source is None or source.name() == "mscclc" else source
 
 
 def _copied(options, _):
@@ -117,12 +119,12 @@ def _copied(options, _):
 
 
 def _add_what_torch_asks_for():
-    """Attributes that only classes of torch's own backends have."""
+    """Attributes that only classes of torch's own backends have; and that torch takes any backend that splits
+    for NCCL's is mended."""
     backends = torch._C._distributed_c10d.Backend
     of_backends = {
         "register_mem_pool": lambda backend: functools.partial(_mem_pool, backend),
         "deregister_mem_pool": lambda backend: functools.partial(_mem_pool, backend),
-        "perform_nocolor_split": lambda backend: functools.partial(_no_part, backend),
         "options": lambda backend: None,  # then split_group() asks the adapter for them
     }
     for name, value_of in of_backends.items():
@@ -132,6 +134,8 @@ def _add_what_torch_asks_for():
     if options is not None and not hasattr(options, "__deepcopy__"):
         copied = _OfMscclc("__deepcopy__", lambda one: functools.partial(_copied, one), lambda one: one.backend)
         setattr(options, "__deepcopy__", copied)
+    if torchs := getattr(dist.distributed_c10d, "_get_split_source", None):
+        dist.distributed_c10d._get_split_source = functools.partial(_split_source, torchs)
 
 
 _add_what_torch_asks_for()
