@@ -477,6 +477,11 @@ c10::intrusive_ptr<c10d::Backend> MscclcBackend::split(const c10::intrusive_ptr<
   return made;
 }
 
+c10::intrusive_ptr<c10d::Store> MscclcBackend::store() {
+  const std::lock_guard lock(mutex_);
+  return meeting_.store;
+}
+
 void MscclcBackend::setTimeout(std::chrono::milliseconds timeout) {
   const std::lock_guard lock(mutex_);
   for (const auto& [where, queue] : queues_) {

@@ -68,6 +68,8 @@ class MscclcBackend : public c10d::Backend {
   /// are none, and others may be asked for. No other call at the same time, except abort().
   WorkPtr reconfigure(const c10d::ReconfigureOptions& options) override;
 #endif
+  /// Where its ranks meet: parts of groups have not the store that torch gives their groups.
+  c10::intrusive_ptr<c10d::Store> store();
   /// The group makes memory of such devices symmetric, which `find` looks up; `end` is called when
   /// the group has ended. On all ranks between the same calls.
   void expect_symmetric_memory(c10::DeviceType type, FindSymmetric find, void (*end)()) {
@@ -167,7 +169,6 @@ class MscclcBackend : public c10d::Backend {
   /// exchange_counts(), now.
   std::vector<uint64_t> agree(const std::string& name, const std::vector<int64_t>& sent,
                               const std::vector<int64_t>& expected);
-  WorkPtr keep_own(const char* name, bool sends, const at::Tensor& tensor);
   WorkPtr message(c10d::OpType op, const char* name, Tensors& tensors, Where where);
   /// What sends a call to the other backend of a device, or nothing where there is none.
   template <class Call>

@@ -47,7 +47,13 @@ MscclcBackend::WorkPtr MscclcBackend::recv(Tensors& tensors, int from, int) {
 MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name, Tensors& tensors,
                                               Where where) {
   const bool sends = op == c10d::OpType::SEND;
-  if (where.from == where.to) return keep_own(name, sends, tensors[0]);
+  if (where.from == where.to) {
+    const std::lock_guard lock(mutex_);
+    TORCH_CHECK(batch_.has_value(), "mscclc ", name,
+                ": a rank has messages for itself in batches only (batch_isend_irecv)");
+    (sends ? batch_->own.sent : batch_->own.received).push_back(tensors[0]);
+    return c10::make_intrusive<Works>(getRank(), std::vector<WorkPtr>());
+  }
   Request request{about(op, name, sends ? tensors : Tensors(), sends ? Tensors() : tensors,
                         c10d::kUnsetTimeout)};
   request.about.name +=
@@ -69,15 +75,6 @@ MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name,
     return broadcast_waits(run, tensor, 0);
   };
   return submit(where, std::move(request));
-}
-
-MscclcBackend::WorkPtr MscclcBackend::keep_own(const char* name, bool sends,
-                                               const at::Tensor& tensor) {
-  const std::lock_guard lock(mutex_);
-  TORCH_CHECK(batch_.has_value(), "mscclc ", name,
-              ": a rank has messages for itself in batches only (batch_isend_irecv)");
-  (sends ? batch_->own.sent : batch_->own.received).push_back(tensor);
-  return c10::make_intrusive<Works>(getRank(), std::vector<WorkPtr>());
 }
 
 void MscclcBackend::OwnMessages::carry_out() const {
