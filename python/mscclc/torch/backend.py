@@ -119,8 +119,8 @@ def _copied(options, _):
 
 
 def _add_what_torch_asks_for():
-    """Attributes that only classes of torch's own backends have; and that torch takes any backend that splits
-    for NCCL's is mended."""
+    """Attributes that only classes of torch's own backends have; and torch, which takes any backend that splits
+    for NCCL's, is kept from that."""
     backends = torch._C._distributed_c10d.Backend
     of_backends = {
         "register_mem_pool": lambda backend: functools.partial(_mem_pool, backend),
