@@ -603,6 +603,12 @@ TEST_CASE("what is chosen depends on no pointer") {
   CHECK(ranks.collectives[0]->needs_plan({.kind = Kind::barrier}));
 }
 
+std::string lines_of(const std::vector<PassedOver>& all) {
+  std::string text;
+  for (const PassedOver& over : all) text += over.name + ": " + over.why + "\n";
+  return text;
+}
+
 TEST_CASE("commands pick what jobs pick, for calls of any size") {
   Diagnostics diagnostics;
   const auto library = testing::compiled_in_library();
@@ -614,9 +620,14 @@ TEST_CASE("commands pick what jobs pick, for calls of any size") {
         const uint64_t rows = has_rows(kind) ? size : 1;
         const CollectiveCall call{.kind = kind, .count = bytes / rows / sizeof(float)};
         const LibraryCall asked = as_jobs_ask({.kind = kind, .ranks = size, .bytes = bytes});
-        const JobChoice choice = pick_for_job(*library, {.call = asked}, nullptr, diagnostics);
+        std::vector<PassedOver> over, over_of_job;
+        const JobChoice choice = pick_for_job(*library, {.call = asked}, &over, diagnostics);
         INFO(name(kind) << " over " << size << " ranks, " << bytes << " bytes");
-        CHECK(choice.picked == ranks.collectives[0]->choose(call, false, nullptr, diagnostics));
+        const PlanChoice of_job =
+            ranks.collectives[0]->choose_once(call, false, &over_of_job, diagnostics);
+        CHECK(choice.picked == of_job.picked);
+        CHECK(choice.bytes == of_job.count * rows * sizeof(float));
+        CHECK(lines_of(over) == lines_of(over_of_job));
         CHECK(choice.bytes <= bytes);
         in_pieces += choice.bytes < bytes ? 1 : 0;
       }
