@@ -81,7 +81,7 @@ struct OverlapCall {
   const float* a_scale = nullptr;          ///< of types of 8 bits; nullptr: 1
   std::vector<const float*> b_scale = {};  ///< empty: 1
   void* gathered = nullptr;                ///< gets what was gathered or exchanged, [m, k]
-  void* workspace = nullptr;
+  void* workspace = nullptr;               ///< nullptr where the object has its own
   uint64_t workspace_bytes = 0;
 };
 
