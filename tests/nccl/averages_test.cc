@@ -2,8 +2,13 @@
 // the largest.
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <vector>
 
+#include "runtime/doors/nccl/comm/comm.h"
+#include "tests/helpers/runtime/short_of_memory.h"
 #include "tests/nccl/test_ranks.h"
 
 namespace mscclc::nccl::testing {
@@ -118,6 +123,32 @@ TEST_CASE("several averages in one group, of growing sizes") {
   for (size_t i = 0; i < to.size(); ++i) {
     CHECK(to[i] == std::vector<float>(to[i].size(), static_cast<float>(2 * (i / 2) + 1)));
   }
+}
+
+TEST_CASE("a rank without memory for an average ends the call on all ranks") {
+  const ServedBy served(nullptr, true);
+  Ranks ranks(2);
+  std::vector<std::vector<float>> from(2, std::vector<float>(8, 1)), to(2, std::vector<float>(4));
+  const auto reduce_scatter = [&](int r, ncclComm_t comm) {
+    return ncclReduceScatter(from[r].data(), to[r].data(), 4, kFloat, kSum, comm, nullptr);
+  };
+  REQUIRE(ranks.together(reduce_scatter) == ncclSuccess);  // the plan is loaded
+  {
+    const CommPointer second = find_comm(ranks.comms[1]);
+    const std::lock_guard lock(second->mutex);
+    second->device = std::make_shared<mscclc::testing::ShortOfMemory>(second->device,
+                                                                      "scaled inputs of averages");
+  }
+  std::vector<std::string> said(2);
+  on_threads(2, [&](int r) {
+    ncclComm_t comm = ranks.comms[r];
+    ncclResult_t error =
+        ncclReduceScatter(from[r].data(), to[r].data(), 4, kFloat, kAvg, comm, nullptr);
+    while (error == ncclSuccess) (void)ncclCommGetAsyncError(comm, &error);
+    said[r] = ncclGetLastError(comm);
+  });
+  CHECK_THAT(said[0], Catch::Contains("has given up: there is no memory for scaled inputs"));
+  CHECK_THAT(said[1], Catch::Contains("there is no memory for scaled inputs of averages"));
 }
 
 TEST_CASE("averages with buffers that are wrong") {

@@ -7,6 +7,7 @@
 #include "runtime/core/collectives/arguments.h"
 #include "runtime/core/collectives/state.h"
 #include "runtime/support/observe/log.h"
+#include "runtime/support/result_kind.h"
 
 namespace mscclc {
 
@@ -60,9 +61,19 @@ std::optional<RegisteredCalls::Key> Collectives::State::key_of(const CollectiveC
   return std::nullopt;
 }
 
+/// Where other ranks do not bind with this one, they go on, and wait for its part in the call.
+BoundCall Collectives::State::bind_alone(const CollectiveCall& piece, Executable& executable,
+                                         Diagnostics& diagnostics) {
+  Diagnostics problems;
+  BoundCall bound = executable.bind(piece, problems);
+  if (!bound && lacks_memory(problems)) communicator_.abort(problems);
+  for (const Diagnostic& d : problems.all()) diagnostics.add(d);
+  return bound;
+}
+
 BoundCall Collectives::State::bind(const CollectiveCall& piece, Executable& executable,
                                    Diagnostics& diagnostics) {
-  if (!executable.binds_together()) return executable.bind(piece, diagnostics);
+  if (!executable.binds_together()) return bind_alone(piece, executable, diagnostics);
   const auto key = key_of(piece, executable, diagnostics);
   if (!key) {
     communicator_.abort(diagnostics);  // the others may wait in bind()
@@ -70,7 +81,8 @@ BoundCall Collectives::State::bind(const CollectiveCall& piece, Executable& exec
   }
   BoundCall bound = registered_.call(*key);
   if (bound) return bound;
-  bound = executable.bind(piece, diagnostics);
+  bound = executable.bind_waits(piece) ? executable.bind(piece, diagnostics)
+                                       : bind_alone(piece, executable, diagnostics);
   if (bound) registered_.keep(*key, bound);
   return bound;
 }

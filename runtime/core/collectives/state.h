@@ -92,6 +92,8 @@ struct Collectives::State {
                                    Diagnostics& diagnostics);
   [[nodiscard]] bool place(const CollectiveCall& call, const CallRange& range,
                            CollectiveCall& planned, ReadyPiece& ready, Diagnostics& diagnostics);
+  [[nodiscard]] BoundCall bind_alone(const CollectiveCall& piece, Executable& executable,
+                                     Diagnostics& diagnostics);
   [[nodiscard]] BoundCall bind(const CollectiveCall& piece, Executable& executable,
                                Diagnostics& diagnostics);
   std::optional<RegisteredCalls::Key> key_of(const CollectiveCall& piece,

@@ -7,6 +7,7 @@
 
 #include "ir/support/precondition.h"
 #include "runtime/api/device.h"
+#include "runtime/support/result_kind.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -30,7 +31,9 @@ class ScaledCall final : public ServedCall {
   bool waits_for_ranks() override { return sum_->waits_for_ranks(); }
   bool prepare(Diagnostics& diagnostics) override {
     for (const Diagnostic& mistake : found_.all()) diagnostics.add(mistake);
-    return !found_.has_errors() && sum_->prepare(diagnostics);
+    if (!found_.has_errors()) return sum_->prepare(diagnostics);
+    if (lacks_memory(found_)) comm_.communicator->abort(found_);  // the others wait for this call
+    return false;
   }
   bool launch(Diagnostics& diagnostics) override {
     return comm_.order->follow(stream_, diagnostics) &&
