@@ -243,8 +243,8 @@ struct ncclComm {
   int rank = 0;
   size_t calls = 0;
   std::map<int, double> scales;  ///< of reductions that were made here
-  bool finalized = false;
-  bool stuck = false;               ///< its making never ends: FAKE_NCCL_STUCK
+  /// Its making or its end never ends: FAKE_NCCL_STUCK, FAKE_NCCL_UNFINALIZED.
+  std::atomic<bool> stuck{false};
   std::atomic<int> in_progress{0};  ///< so often it says so: FAKE_NCCL_IN_PROGRESS
 };
 
@@ -417,8 +417,8 @@ ncclResult_t CommCount(ncclComm_t comm, int* count) {
 }
 
 ncclResult_t CommFinalize(ncclComm_t comm) {
-  comm->finalized = true;
-  return ncclSuccess;
+  comm->stuck = std::getenv("FAKE_NCCL_UNFINALIZED") != nullptr;
+  return comm->stuck ? ncclInProgress : ncclSuccess;
 }
 
 ncclResult_t CommDestroy(ncclComm_t comm) {
