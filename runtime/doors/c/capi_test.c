@@ -699,6 +699,25 @@ static void threads(void) {
   CHECK(board.removed == 1);
 }
 
+/* What meets by a store has raised the soft limit of descriptors, in a process that did nothing
+ * before. */
+static void limit_at_a_store(uint32_t rank, const int pipe_fds[2]) {
+  mscclc_store_t store = MSCCLC_STORE_INIT;
+  mscclc_comm_t *comm = NULL;
+  const mscclc_config_t config = host();
+  struct rlimit limit;
+  (void)pipe_fds;
+  CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  limit.rlim_cur = 200;
+  CHECK(limit.rlim_max > 200 && setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  store.user = &board;
+  store.set = board_set;
+  store.get = board_get;
+  OK(mscclc_comm_create_store(&comm, 1, rank, &store, "limit", &config));
+  CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 200);
+  OK(mscclc_comm_destroy(comm));
+}
+
 /* ---- One thread that drives several ranks ---- */
 
 static mscclc_comm_t *comms[kRanks];
@@ -1084,6 +1103,7 @@ static void without_communicators(void) {
 int main(void) {
   processes(kRanks, rank_of_a_process);
   processes(2, split_of_who_dies);
+  processes(1, limit_at_a_store);
 #if !defined(MSCCLC_TSAN) && !defined(MSCCLC_ASAN)
   children_of_who_made_the_id();
 #endif

@@ -86,6 +86,7 @@ mscclc_result_t finish(std::unique_ptr<Bootstrap> bootstrap, Part part, mscclc_c
 std::optional<std::string> make_id(bool one_machine,
                                    std::optional<std::chrono::milliseconds> timeout,
                                    Diagnostics& diagnostics) {
+  raise_descriptor_limit();
   auto options = read_host_options(diagnostics);
   if (!options) return std::nullopt;
   options->one_machine = one_machine;
@@ -101,6 +102,7 @@ std::optional<std::string> make_id(bool one_machine,
 mscclc_result_t join(const std::string& id, uint32_t rank, uint32_t ranks, Part part,
                      mscclc_comm_t** comm, Diagnostics& diagnostics,
                      std::function<bool(Diagnostics&)> gives_up = nullptr) {
+  raise_descriptor_limit();
   const auto parsed = UniqueId::parse(id, diagnostics);
   if (!parsed) return fail(diagnostics);
   auto bootstrap = join_job(*parsed, rank, ranks, part.timeout, own_hub(*parsed), diagnostics,
@@ -247,7 +249,6 @@ using namespace mscclc::capi;
 mscclc_result_t mscclc_unique_id(mscclc_unique_id_t* id) {
   return guarded([&] {
     if (id == nullptr) return refuse("mscclc_unique_id", "'id' is NULL");
-    raise_descriptor_limit();
     Diagnostics diagnostics;
     const auto text = make_id(false, std::nullopt, diagnostics);
     if (!text) return fail(diagnostics);
@@ -263,7 +264,6 @@ mscclc_result_t mscclc_comm_create(mscclc_comm_t** comm, uint32_t ranks,
   return guarded([&] {
     const NvtxRange range = range_of("mscclc_comm_create");
     if (comm == nullptr) return refuse("mscclc_comm_create", "'comm' is NULL");
-    raise_descriptor_limit();
     *comm = nullptr;
     if (id == nullptr) return refuse("mscclc_comm_create", "'id' is NULL");
     Diagnostics diagnostics;
