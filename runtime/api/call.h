@@ -96,7 +96,8 @@ struct CollectiveCall {
   /// local, where bind_waits() does not say otherwise. Only MSCCLC_CHECK_CALLS looks whether it is
   /// kept: data would go elsewhere in these buffers.
   bool registered = false;
-  /// alltoallv: counts[s * ranks + d] elements go from rank s to rank d, the same on all ranks.
+  /// alltoallv: counts[s * ranks + d] elements go from rank s to rank d, the same on all ranks:
+  /// launches compare a digest of them.
   std::span<const uint64_t> counts = {};
   /// alltoallv: where the row for, or of, each rank begins in this rank's buffers, in elements;
   /// empty: rows follow one another.
