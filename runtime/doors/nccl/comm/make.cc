@@ -184,6 +184,7 @@ ProfiledComm profiled(const Comm& comm) {
 /// What a rank needs of its own.
 ncclResult_t open_own(Comm& comm, const Environment& environment) {
   warn_of_settings();
+  for (const std::string& text : comm.config.without_effect(environment)) warn_of_setting(text);
   const ncclResult_t checked = check_environment(environment);
   if (checked != ncclSuccess) return checked;
   Diagnostics diagnostics;
