@@ -22,7 +22,7 @@ enum class Variable : uint8_t {
 #undef ENV
 };
 
-enum class VariableGroup : uint8_t { ours, nccl, torchrun, openmpi, slurm, system };
+enum class VariableGroup : uint8_t { ours, nccl, cuda, torchrun, openmpi, slurm, system };
 enum class VariableKind : uint8_t { count, seconds, text, secret };
 
 struct VariableInfo {
