@@ -323,8 +323,8 @@ typedef struct mscclc_call {
   mscclc_op_t op;            /* of allreduce, reduce and reducescatter */
   mscclc_dtype_t accumulate; /* the type to add up in, or MSCCLC_DTYPE_DEFAULT */
   uint32_t root;             /* of reduce, gather, broadcast and scatter */
-  int32_t registered; /* not 0: both buffers are registered, at the same offsets on all ranks: a
-                       * promise that only MSCCLC_CHECK_CALLS checks */
+  int32_t registered; /* not 0: both buffers are registered, at the same offsets on all ranks; a
+                       * call of a rank that breaks this promise is refused (call-differs) */
   int64_t shift;      /* of sendrecv: to the rank so many places on, and from so many back */
   uint64_t count;     /* elements of one rank's part, as NCCL counts them */
   const void *input;
