@@ -977,7 +977,24 @@ static void given_up_at_a_store(void) {
   CHECK(strstr(mscclc_last_error(), "its store says that it has given up") != NULL);
 }
 
-/* The same where an id was made, which has only the environment's timeout. */
+/* Rank 0 makes no id, and rank 1 does not wait for one. */
+static void no_id_at_a_store(void) {
+  board_t own = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, "", "", 0, 0};
+  mscclc_store_t store = MSCCLC_STORE_INIT;
+  mscclc_comm_t *comm = NULL;
+  const mscclc_config_t config = host();
+  store.user = &own;
+  store.set = board_set;
+  store.get = board_get;
+  setenv("MSCCLC_SOCKET_IFNAME", "=nosuch0", 1);
+  CHECK(mscclc_comm_create_store(&comm, 2, 0, &store, "no id", &config) != MSCCLC_SUCCESS);
+  unsetenv("MSCCLC_SOCKET_IFNAME");
+  CHECK(strstr(mscclc_last_error(), "=nosuch0") != NULL);
+  CHECK(mscclc_comm_create_store(&comm, 2, 1, &store, "no id", &config) == MSCCLC_PEER_FAILED);
+  CHECK(strstr(mscclc_last_error(), "rank 0 has made no id: ") != NULL && comm == NULL);
+}
+
+/* alone_at_a_store() where an id was made, which has only the environment's timeout. */
 static mscclc_result_t create_at_an_id(mscclc_comm_t **comm, const mscclc_config_t *config) {
   mscclc_unique_id_t made;
   OK(mscclc_unique_id(&made));
@@ -1116,6 +1133,7 @@ int main(void) {
   without_communicators();
   alone_at_a_store();
   given_up_at_a_store();
+  no_id_at_a_store();
   alone_at_an_id();
   by_the_environment();
   by_a_wrong_id();

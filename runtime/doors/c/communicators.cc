@@ -6,6 +6,8 @@
 #include <optional>
 #include <tuple>
 
+#include "ir/diagnostics/first_message.h"
+#include "ir/diagnostics/printable.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
@@ -127,13 +129,20 @@ class Store {
     diagnostics.error("bootstrap-gone", {}, fmt::format("the store does not take '{}'", key_));
     return false;
   }
+  /// Instead of an id that could not be made, as the others wait for one.
+  void put_why_not(const Diagnostics& why) const {
+    Diagnostics ignored;  // this rank fails in any case
+    (void)put_id((kNoId + first_message(why)).substr(0, UniqueId::kMaxText), ignored);
+  }
   std::optional<std::string> get_id(Diagnostics& diagnostics) const {
     std::string id(UniqueId::kMaxText, '\0');
     size_t bytes = id.size();
     const auto most = static_cast<uint32_t>(std::min<int64_t>(timeout_.count(), UINT32_MAX));
     if (store_.get(store_.user, key_.c_str(), id.data(), &bytes, most) == 0) {
       id.resize(std::min(bytes, id.size()));  // so much is too long for an id
-      return id;
+      if (!id.starts_with(kNoId)) return id;
+      diagnostics.error("peer-failed", {}, "rank 0 has made " + printable_line(id));
+      return std::nullopt;
     }
     diagnostics.error(
         "bootstrap-timeout", {},
@@ -154,6 +163,7 @@ class Store {
   }
 
  private:
+  static constexpr const char* kNoId = "no id: ";
   const mscclc_store_t& store_;
   const std::string key_;
   const std::chrono::milliseconds timeout_;
@@ -162,6 +172,7 @@ class Store {
 mscclc_result_t meet_by_store(const Store& store, uint32_t rank, uint32_t ranks, Part part,
                               mscclc_comm_t** comm, Diagnostics& diagnostics) {
   const auto id = rank == 0 ? make_id(false, part.timeout, diagnostics) : store.get_id(diagnostics);
+  if (!id && rank == 0) store.put_why_not(diagnostics);
   if (!id || (rank == 0 && !store.put_id(*id, diagnostics))) return fail(diagnostics);
   const mscclc_result_t result =
       join(*id, rank, ranks, std::move(part), comm, diagnostics, store.gives_up());
