@@ -248,8 +248,7 @@ MSCCLC_API size_t mscclc_memory_bytes(const mscclc_memory_t *memory);
 MSCCLC_API mscclc_result_t mscclc_memory_retain(mscclc_memory_t *memory);
 MSCCLC_API mscclc_result_t mscclc_memory_release(mscclc_memory_t *memory);
 
-/* Copies between memory of the host and of the device, and waits; not for what streams have to do
- * yet. */
+/* Copies between memory of the host and of the device, and waits for that, not for streams. */
 MSCCLC_API mscclc_result_t mscclc_write(mscclc_comm_t *comm, void *to, const void *from,
                                         size_t bytes);
 MSCCLC_API mscclc_result_t mscclc_read(mscclc_comm_t *comm, void *to, const void *from,
