@@ -183,6 +183,12 @@ PlanChoice Collectives::choose_once(const CollectiveCall& call, bool capturing,
                           : PlanChoice();
 }
 
+bool Collectives::no_rank_chooses(const CollectiveCall& call, StreamHandle stream,
+                                  Diagnostics& why) {
+  const OneThread::Visit visit(state_->one_thread(), why);
+  return visit && state_->no_rank_picks(call, stream, why);
+}
+
 bool Collectives::waits_for_ranks(const CollectiveCall& call, StreamHandle stream) {
   Diagnostics problems;  // prepare() reports them
   State& s = *state_;

@@ -90,18 +90,21 @@ bool Collectives::State::prepare_piece(const CollectiveCall& call, const Collect
   return static_cast<bool>(made.bound);
 }
 
-/// The others may have picked a plan, and wait for this rank to load it: they learn why it does
-/// not.
+// The others may have picked a plan, and wait for this rank to load it: they learn why it does not.
+bool Collectives::State::no_rank_picks(const CollectiveCall& wanted, StreamHandle stream,
+                                       Diagnostics& why) {
+  const bool capturing = communicator_.device().is_capturing(stream);
+  return communicator_.no_rank_loads(
+      {.call = text_of(wanted, communicator_.rank(), capturing), .calls_ahead = *unlaunched_ + 1},
+      why);
+}
+
 PlanChoice Collectives::State::pick(const PlannedCall& wanted, StreamHandle stream,
-                                    const ReadyCall::State& ready, Diagnostics& diagnostics) {
+                                    Diagnostics& diagnostics) {
   Diagnostics problems;
   PlanChoice choice = chooser_.pick(wanted, stream, problems);
   if (choice.picked == nullptr && may_be_of_one_rank(problems)) {
-    const bool capturing = communicator_.device().is_capturing(stream);
-    (void)communicator_.load(nullptr,
-                             {.call = text_of(wanted, communicator_.rank(), capturing),
-                              .calls_ahead = ready.unlaunched.of_all() + 1},
-                             problems);
+    (void)no_rank_picks(wanted, stream, problems);
   }
   for (const Diagnostic& d : problems.all()) diagnostics.add(d);
   return choice;
@@ -120,7 +123,7 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
     copy_here(call, ready);
     return true;
   }
-  const PlanChoice choice = chosen != nullptr ? *chosen : pick(*wanted, stream, ready, diagnostics);
+  const PlanChoice choice = chosen != nullptr ? *chosen : pick(*wanted, stream, diagnostics);
   if (choice.picked == nullptr) return false;
   CollectiveCall at_once = *wanted;
   at_once.count = choice.count;

@@ -87,23 +87,32 @@ bool may_be_left_to_nccl(const Comm& comm, const NcclCall& call) {
                          .order = order});
 }
 
-ncclResult_t prepare(Comm& comm, Prepared& prepared) {
+ncclResult_t leave_to_nccl(Comm& comm, const Prepared& prepared) {
   const NcclCall& call = *prepared.call;
-  if (prepared.plan == nullptr && !may_be_left_to_nccl(comm, call)) {
+  if (!may_be_left_to_nccl(comm, call)) {
     return fail(
         ncclInvalidUsage,
         fmt::format("{}: no plan serves it ({}), and NCCL does not keep to '{}', which {} "
                     "asks for",
                     name(call), prepared.server, name(order_of(comm, call)), call.asks_for_order));
   }
-  if (prepared.plan == nullptr) return prepare_real(comm, call, prepared.server);
+  return prepare_real(comm, call, prepared.server);
+}
+
+ncclResult_t prepare(Comm& comm, Prepared& prepared) {
+  const NcclCall& call = *prepared.call;
+  if (prepared.plan == nullptr) return leave_to_nccl(comm, prepared);
   if (call.launch_completion != nullptr && runs_on_host()) {
     return fail(ncclInvalidUsage,
                 fmt::format("{}: its launchCompletionEvent is CUDA's, and ranks run on processors",
                             name(call)));
   }
-  Diagnostics diagnostics;
-  if (!prepared.plan->prepare(diagnostics)) return fail(name(call), diagnostics);
+  const auto result = prepare_plan(comm, call, *prepared.plan, prepared.server);
+  if (!result) {
+    prepared.plan.reset();
+    return leave_to_nccl(comm, prepared);
+  }
+  if (*result != ncclSuccess) return *result;
   if (comm.profiler != nullptr) prepared.plan_name = prepared.plan->plan();
   say_server(comm, call, prepared.server);
   return ncclSuccess;

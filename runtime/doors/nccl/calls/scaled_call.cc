@@ -27,6 +27,7 @@ class ScaledCall final : public ServedCall {
         sum_(std::move(sum)),
         found_(std::move(found)) {}
   std::string plan() const override { return sum_->plan(); }
+  bool leave_to_real() override { return sum_->leave_to_real(); }
   bool waits_for_ranks() override { return sum_->waits_for_ranks(); }
   bool prepare(Diagnostics& diagnostics) override {
     for (const Diagnostic& mistake : found_.all()) diagnostics.add(mistake);
