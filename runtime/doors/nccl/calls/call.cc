@@ -469,8 +469,10 @@ bool goes_on_alone(std::vector<CallsOfComm>& all) {
   });
 }
 
-/// Makes the calls on a thread of their own. The result comes with ncclCommGetAsyncError().
-ncclResult_t make_unwaited(const std::shared_ptr<CallsOfGroup>& group) {
+/// Makes the calls, as `work` says, on a thread of their own. The result comes with
+/// ncclCommGetAsyncError().
+ncclResult_t make_unwaited(const std::shared_ptr<CallsOfGroup>& group,
+                           const std::function<ncclResult_t()>& work) {
   std::vector<CommPointer> comms;
   for (const CallsOfComm& one : group->all) comms.push_back(one.comm);
   for (const CommPointer& comm : comms) begin_unwaited(*comm);
@@ -480,10 +482,10 @@ ncclResult_t make_unwaited(const std::shared_ptr<CallsOfGroup>& group) {
     group->calls.clear();
     for (const CommPointer& comm : comms) end_unwaited(*comm, result);
   };
-  const auto make = [group, end, first = comms.front()] {
+  const auto make = [work, end, first = comms.front()] {
     Diagnostics diagnostics;
     const bool bound = first->device->bind_thread(diagnostics);
-    end(bound ? make_now(group->all) : fail(ncclUnhandledCudaError, "a call", diagnostics));
+    end(bound ? work() : fail(ncclUnhandledCudaError, "a call", diagnostics));
   };
   std::thread thread = quiet_thread("mscclc-nccl", make, [end] {
     end(fail(ncclSystemError, "there is not enough memory for a call"));
@@ -498,16 +500,39 @@ ncclResult_t make_unwaited(const std::shared_ptr<CallsOfGroup>& group) {
   return result;
 }
 
+std::shared_ptr<CallsOfGroup> group_of(std::vector<NcclCall> calls) {
+  const auto group = std::make_shared<CallsOfGroup>(CallsOfGroup{std::move(calls), {}});
+  group->all = by_comm(group->calls);
+  return group;
+}
+
+ncclResult_t check(std::vector<CallsOfComm>& all) {
+  const ncclResult_t result = check_stages(all);
+  return result == ncclSuccess ? check_captures(all) : result;
+}
+
 }  // namespace
 
 ncclResult_t make_calls(std::vector<NcclCall> calls) {
-  const auto group = std::make_shared<CallsOfGroup>(CallsOfGroup{std::move(calls), {}});
-  group->all = by_comm(group->calls);
-  ncclResult_t result = check_stages(group->all);
-  if (result == ncclSuccess) result = check_captures(group->all);
+  const auto group = group_of(std::move(calls));
+  const ncclResult_t result = check(group->all);
   if (result != ncclSuccess) return result;
   find_servers(group->all);
-  return goes_on_alone(group->all) ? make_unwaited(group) : make_now(group->all);
+  const auto make = [group] { return make_now(group->all); };
+  return goes_on_alone(group->all) ? make_unwaited(group, make) : make();
+}
+
+ncclResult_t make_calls_after(const UnwaitedWork& work, std::vector<NcclCall> calls) {
+  const auto group = group_of(std::move(calls));
+  const ncclResult_t result = check(group->all);
+  if (result != ncclSuccess) return result;
+  work.begin();
+  return make_unwaited(group, [group, run = work.run] {
+    const ncclResult_t done = run();
+    if (done != ncclSuccess) return done;
+    find_servers(group->all);
+    return make_now(group->all);
+  });
 }
 
 }  // namespace mscclc::nccl
