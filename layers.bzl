@@ -587,6 +587,7 @@ _ROWS = {
         "runtime/doors/nccl/abi",
         "runtime/doors/nccl/backends",
         "runtime/doors/nccl/comm",
+        "runtime/support",
         "runtime/support/process",
     ],
     "runtime/doors/nccl/entry_points": [

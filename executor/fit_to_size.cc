@@ -319,27 +319,6 @@ uint64_t even_step(const Program& program) {
       .message_bytes();
 }
 
-/// Rows of other types than the call's begin at multiples of 16 bytes, too.
-bool check_stored(const Program& program, Diagnostics& diagnostics) {
-  const uint32_t columns = program.contract.columns;
-  for (const Rank& rank : program.ranks) {
-    for (const Buffer& b : rank.buffers) {
-      const rows::Form form = program.form_of(b);
-      const uint32_t bytes = rows::fixed_bytes(form.type);
-      if (form.kind != rows::Kind::row || uint64_t{columns} * bytes % kLeastAlign == 0) continue;
-      const uint32_t least = kLeastAlign / bytes;
-      diagnostics.error(
-          "row-call", {},
-          fmt::format("rows of {} {} ('{}') are no multiple of {} bytes; {} columns are served, "
-                      "and {}",
-                      columns, rows::name_of(form.type), program.name_of(b.name), kLeastAlign,
-                      std::max(columns / least, 1u) * least, (columns / least + 1) * least));
-      return false;
-    }
-  }
-  return true;
-}
-
 /// A call of rows: a type that row functions have, and whole rows that chunks can be cut in.
 bool check_rows(const Program& program, const Call& call, Diagnostics& diagnostics) {
   const uint32_t columns = program.contract.columns;
@@ -354,15 +333,11 @@ bool check_rows(const Program& program, const Call& call, Diagnostics& diagnosti
     return error(
         fmt::format("row functions are computed of f32, f16 and bf16, not of '{}'", type.name));
   }
-  const uint32_t bytes = program.granule(call.dtype), least = kLeastAlign / type.bytes;
+  const uint32_t bytes = program.granule(call.dtype);
   if (bytes % kLeastAlign != 0) {
-    return error(
-        fmt::format("rows of {} {} are no multiple of {} bytes; {} columns are served, and "
-                    "{}",
-                    columns, type.name, kLeastAlign, std::max(columns / least, 1u) * least,
-                    (columns / least + 1) * least));
+    return error(fmt::format("rows of {} {} are no multiple of {} bytes; {}", columns, type.name,
+                             kLeastAlign, served_columns(columns, type.bytes)));
   }
-  if (!check_stored(program, diagnostics)) return false;
   return call.part_bytes % bytes == 0 ||
          error(fmt::format("{} bytes of a rank are not whole rows of {} {}, which have {} bytes",
                            call.part_bytes, columns, type.name, bytes));

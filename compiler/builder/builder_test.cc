@@ -2,6 +2,7 @@
 #include "compiler/builder/builder.h"
 
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "compiler/compile.h"
 #include "ir/print/print.h"
@@ -232,4 +233,8 @@ TEST_CASE("builder: lists") {
   CHECK_FALSE(hole.consecutive());
   const std::vector<int64_t> stored = {4, 5, 6};
   CHECK(List::stored(stored).consecutive());
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  const std::vector<int64_t> largest = {kLargest - 1, kLargest}, beyond = {kLargest, 5};
+  CHECK(List::stored(largest).consecutive());
+  CHECK_FALSE(List::stored(beyond).consecutive());
 }

@@ -26,7 +26,7 @@ class Search {
         limits_(limits),
         original_(text),
         promises_(original_.promises()),
-        judge_(file_, original_, front, passes) {}
+        judge_(file_, original_, front, passes, {limits.seconds, [this] { return seconds(); }}) {}
 
   FixResult run() {
     FixResult result;
@@ -50,9 +50,12 @@ class Search {
     Verdict verdict;
   };
 
+  /// Of processors, since the search began.
+  double seconds() const { return static_cast<double>(std::clock() - begin_) / CLOCKS_PER_SEC; }
+
   bool spent() const {
-    const double seconds = static_cast<double>(std::clock() - begin_) / CLOCKS_PER_SEC;
-    return tried_ >= limits_.candidates || judge_.ops() > limits_.ops || seconds > limits_.seconds;
+    return tried_ >= limits_.candidates || judge_.ops() > limits_.ops ||
+           seconds() >= limits_.seconds;
   }
 
   /// The first candidate that is proved, or else the one that comes furthest.
@@ -76,10 +79,10 @@ class Search {
   const FixLimits limits_;
   const Outline original_;
   const std::string promises_;
+  const std::clock_t begin_ = std::clock();
   Judge judge_;
   std::unordered_set<std::string> seen_;
   uint32_t tried_ = 0;
-  const std::clock_t begin_ = std::clock();
 };
 
 }  // namespace

@@ -22,7 +22,8 @@ struct FixLimits {
   uint64_t ops = 2'000'000;    ///< that the plans tried have, all together
   uint32_t steps = 3;          ///< changes that are made one after another
   uint64_t bytes = 256 << 10;  ///< of a program
-  double seconds = 20;  ///< of processors; few programs are so slow to compile that it counts
+  double seconds =
+      20;  ///< of processors; no proof is begun that would take longer, as far as known
 };
 
 /// What was found, and what it has cost.

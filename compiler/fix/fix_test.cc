@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "compiler/fix/edits.h"
+#include "compiler/fix/judge.h"
 #include "compiler/fix/outline.h"
 
 namespace mscclc {
@@ -84,6 +85,28 @@ TEST_CASE("a patch keeps comments and the ends of lines") {
   const std::string with = fixed(lines).text;
   CHECK(with.find("wait ch[p] for p in others\r\n") != std::string::npos);
   CHECK(std::ranges::count(with, '\n') == std::ranges::count(with, '\r'));
+}
+
+TEST_CASE("a search ends in time: no proof is begun that took longer than what is left") {
+  const std::string right = program(kCollective, kBuffer, kPut + kSignal + kWait + kReduce);
+  const fix::Outline outline(right);
+  const auto judged = [&](double seconds, double each) {
+    double now = 0;  // a clock that each compilation, with its proof, advances
+    FrontEndOptions front;
+    fix::Judge judge("a.mscl", outline, front, {},
+                     {seconds, [&now, each] { return now += each / 2; }});
+    return judge.judge(right);
+  };
+  CHECK(judged(1000, 1).proved);
+  CHECK_FALSE(judged(0, 1).proved);
+  CHECK(judged(0, 1).world == 0);
+  const fix::Verdict late = judged(4, 2);
+  CHECK_FALSE(late.proved);
+  CHECK(late.world > 0);
+  const FixResult none = find_fix("a.mscl", program(kCollective, kBuffer, kPut + kWait + kReduce),
+                                  {}, {}, {.seconds = 0});
+  CHECK(none.text.empty());
+  CHECK(none.tried == 0);
 }
 
 TEST_CASE("the op of a reduction is the author's choice") {

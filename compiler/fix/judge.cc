@@ -58,16 +58,19 @@ bool Verdict::better_than(const Verdict& other) const {
   return key(*this) > key(other);
 }
 
-Judge::Judge(std::string file, const Outline& original, FrontEndOptions front, PassOptions passes)
+Judge::Judge(std::string file, const Outline& original, FrontEndOptions front, PassOptions passes,
+             TimeLimit time)
     : file_(std::move(file)),
       front_(std::move(front)),
       passes_(std::move(passes)),
+      time_(std::move(time)),
       promises_(original.promises()) {
   front_.max_ops = std::min(front_.max_ops, kMaxOps);
   front_.relative_names = false;
   passes_.before = passes_.after = nullptr;
   passes_.records = nullptr;
   add_worlds(original);
+  costs_.resize(worlds_.size());
 }
 
 void Judge::add_worlds(const Outline& original) {
@@ -119,7 +122,8 @@ Verdict Judge::judge(const std::string& text) {
   Verdict verdict;
   for (; verdict.world < worlds_.size(); ++verdict.world) {
     const bool given = verdict.world == given_;
-    const Outcome outcome = run(text, worlds_[verdict.world], false);
+    if (!has_time(verdict.world)) return verdict;
+    const Outcome outcome = run(text, verdict.world, false);
     verdict.stage = outcome.stage;
     verdict.errors = count_errors(outcome.diagnostics);
     if (outcome.stage != Stage::proved && (given || outcome.applies)) return verdict;
@@ -129,10 +133,18 @@ Verdict Judge::judge(const std::string& text) {
 }
 
 Diagnostics Judge::errors(const std::string& text) {
-  return run(text, front_.defines, true).diagnostics;
+  return has_time(given_) ? run(text, given_, true).diagnostics : Diagnostics();
 }
 
-Judge::Outcome Judge::run(const std::string& text, const Defines& defines, bool try_copies) {
+Judge::Outcome Judge::run(const std::string& text, size_t world, bool try_copies) {
+  const double begin = time_.elapsed();
+  Outcome outcome = compile_and_prove(text, worlds_[world], try_copies);
+  costs_[world] = std::max(costs_[world], time_.elapsed() - begin);
+  return outcome;
+}
+
+Judge::Outcome Judge::compile_and_prove(const std::string& text, const Defines& defines,
+                                        bool try_copies) {
   Outcome outcome;
   Sources sources;
   const FileId file = sources.add(file_, text);

@@ -461,9 +461,9 @@ class Resolver {
       const size_t mark = names_.mark();
       if (o.binder != nullptr) binder(*o.binder);
       if (&o >= externals) {
-        external(o);
+        external(s, o);
       } else {
-        operand(info, o, &o < s.operands.begin() + s.dst_count);
+        operand(s, o, &o < s.operands.begin() + s.dst_count);
       }
       names_.leave(mark);
     }
@@ -500,14 +500,34 @@ class Resolver {
     return false;
   }
 
+  /// The line that declares an external that a parameter or result of the op's row function is
+  /// named after: "; write 'external gate: row T'", or "". The first parameter is the sum.
+  std::string declared_as(const ast::OpStmt& s, const Name& name) const {
+    const std::string_view text = ast_.text(name);
+    for (const rows::Function& f : ast_.functions()) {
+      if (f.name != ast_.text(s.function)) continue;
+      const auto param = std::ranges::find(f.params, text, &rows::Stored::name);
+      const auto result = std::ranges::find(f.outputs, text, &rows::Stored::name);
+      const bool is_param = param != f.params.end() && param != f.params.begin();
+      if (!is_param && result == f.outputs.end()) return "";
+      return fmt::format("; write 'external {}: {}{}'", text,
+                         rows::declared_text(rows::form_of(is_param ? *param : *result)),
+                         is_param ? "" : " out");
+    }
+    return "";
+  }
+
   /// After `then`.
-  void external(const ast::Operand& o) {
-    names_.use_thing(o.head, "an external", [](NameKind k) { return k == NameKind::external; });
+  void external(const ast::OpStmt& s, const ast::Operand& o) {
+    names_.use_thing(
+        o.head, "an external", [](NameKind k) { return k == NameKind::external; },
+        declared_as(s, o.head));
     exprs(o.index);
     exprs(o.member_index);
   }
 
-  void operand(const OpInfo& info, const ast::Operand& o, bool is_dst) {
+  void operand(const ast::OpStmt& s, const ast::Operand& o, bool is_dst) {
+    const OpInfo& info = mscclc::info(s.op);
     const SlotKind slot = is_dst && info.dsts.count > 0 ? info.dsts.slot[0].kind : SlotKind::local;
     if (o.member.given()) {
       names_.use_thing(o.head, "a channel", [](NameKind k) { return k == NameKind::channel; });
@@ -524,9 +544,12 @@ class Resolver {
       names_.use_thing(o.head, "an array of flags",
                        [](NameKind k) { return k == NameKind::flags; });
     } else if (info.has(kApplies)) {
-      names_.use_thing(o.head, "a buffer or an external", [](NameKind k) {
-        return k == NameKind::buffer || k == NameKind::channel || k == NameKind::external;
-      });
+      names_.use_thing(
+          o.head, "a buffer or an external",
+          [](NameKind k) {
+            return k == NameKind::buffer || k == NameKind::channel || k == NameKind::external;
+          },
+          declared_as(s, o.head));
     } else {
       // A bare channel is reported later, with what could have been meant.
       names_.use_thing(o.head, "a buffer",

@@ -77,11 +77,11 @@ std::string Scopes::did_you_mean(const Name& name, Filter wanted) const {
   return near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
 }
 
-void Scopes::unknown(const Name& name) {
+void Scopes::unknown(const Name& name, std::string_view remedy) {
+  const std::string near =
+      did_you_mean(name, [&](Symbol s) { return names_[s].kind != NameKind::none; });
   error("unknown-name", ast_.place(name),
-        fmt::format("unknown name '{}'{}", ast_.text(name), did_you_mean(name, [&](Symbol s) {
-                      return names_[s].kind != NameKind::none;
-                    })));
+        fmt::format("unknown name '{}'{}", ast_.text(name), near.empty() ? remedy : near));
 }
 
 void Scopes::wrong_kind(const Name& name, std::string_view expected) {
@@ -121,11 +121,12 @@ void Scopes::leave(size_t mark) {
   }
 }
 
-void Scopes::use_thing(const Name& name, std::string_view expected, bool (*fits)(NameKind)) {
+void Scopes::use_thing(const Name& name, std::string_view expected, bool (*fits)(NameKind),
+                       std::string_view remedy) {
   Declared& d = names_[name.id];
   d.used = things_[name.id].used = true;
   if (d.kind == NameKind::none) {
-    unknown(name);
+    unknown(name, remedy);
   } else if (d.kind != NameKind::argument && !fits(d.kind)) {
     wrong_kind(name, expected);
   }

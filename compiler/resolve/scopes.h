@@ -33,7 +33,8 @@ class Scopes {
 
   // ---- reporting ----
   Diagnostic& error(std::string code, ast::TextRange place, std::string message);
-  void unknown(const ast::Name& name);
+  /// `remedy` follows where no similar name is known: "; write ...".
+  void unknown(const ast::Name& name, std::string_view remedy = {});
   void wrong_kind(const ast::Name& name, std::string_view expected);
   /// Something was reported elsewhere.
   void refuse() { good_ = false; }
@@ -55,8 +56,10 @@ class Scopes {
   // ---- using ----
   bool used(ast::Symbol s) const { return names_[s].used; }
   void use(ast::Symbol s) { names_[s].used = things_[s].used = true; }
-  /// A thing that is declared in this rank body, or an argument of this def.
-  void use_thing(const ast::Name& name, std::string_view expected, bool (*fits)(NameKind));
+  /// A thing that is declared in this rank body, or an argument of this def. `remedy`: as
+  /// unknown().
+  void use_thing(const ast::Name& name, std::string_view expected, bool (*fits)(NameKind),
+                 std::string_view remedy = {});
   void use_value(const ast::Name& name);
   /// A function or def that is called.
   void use_callee(const ast::Name& name, NameKind kind);

@@ -110,6 +110,14 @@ uint64_t scratch_of(const DeviceProgram& device) {
   return bytes;
 }
 
+/// As the runtime binds calls.
+std::string why_nothing(const Program& program, uint64_t bytes) {
+  const auto has_blocks = [](const Rank& rank) { return rank.blocks > 0; };
+  if (std::ranges::none_of(program.ranks, has_blocks)) return "the plan has no ops";
+  if (bytes > 0 || program.contract.kind == CollectiveKind::barrier) return "";
+  return "the call moves nothing";
+}
+
 }  // namespace
 
 Cause Explanation::limit() const {
@@ -135,6 +143,9 @@ std::optional<Explanation> explain(const Program& program, const Call& call, con
   if (asked_bytes != e.bytes) e.asked_bytes = asked_bytes;
   e.machine = machine.name;
   e.measured = machine.measured;
+  e.scratch_bytes = scratch_of(model.device());
+  e.why_nothing = why_nothing(program, e.bytes);
+  if (!e.why_nothing.empty()) return e;
   e.us = timeline->back_to_back_ns / 1e3;
   e.alone_us = timeline->alone_ns / 1e3;
   e.rounds = timeline->rounds;
@@ -144,7 +155,6 @@ std::optional<Explanation> explain(const Program& program, const Call& call, con
   for (double& cause : e.causes_us) cause /= 1e3;
   e.path = shortened(lines_of(program, *timeline, path));
   e.traffic = traffic_of(*timeline, ranks, machine, e.bound);
-  e.scratch_bytes = scratch_of(model.device());
   e.syncs = syncs_of(program);
   return e;
 }

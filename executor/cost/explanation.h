@@ -59,6 +59,8 @@ struct Explanation {
   bool measured = false;
   /// Why the plan is not proved, the first reason; "" if it is. Nothing: it was not asked.
   std::optional<std::string> not_proved;
+  /// Why nothing is launched, and so no time taken; "" if something is.
+  std::string why_nothing;
   double us = 0;        ///< of a call, when calls follow one another
   double alone_us = 0;  ///< of a call before which nothing ran
   uint32_t rounds = 0;  ///< messages on the longest way
@@ -86,6 +88,8 @@ std::string size_text(uint64_t bytes);
 /// The same, but in bytes where the former would round.
 std::string exact_size_text(uint64_t bytes);
 
+/// "nothing is launched: the plan has no ops"; "" if something is.
+std::string nothing_text(const Explanation& e);
 /// A line that says so; "" if the plan is proved, or was not asked about.
 std::string not_proved_text(const Explanation& e);
 std::string explanation_text(const Explanation& e);

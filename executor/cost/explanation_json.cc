@@ -70,6 +70,7 @@ std::string explanation_json(const Explanation& e) {
               {"traffic", traffic_json(e)},
               {"path", path_json(e)}};
   if (e.asked_bytes) out["asked_bytes"] = *e.asked_bytes;
+  if (!e.why_nothing.empty()) out["nothing_launched"] = e.why_nothing;
   if (e.not_proved) {
     out["proved"] = e.not_proved->empty();
     if (!e.not_proved->empty()) out["not_proved"] = *e.not_proved;

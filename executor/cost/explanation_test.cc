@@ -57,6 +57,24 @@ TEST_CASE("an explanation says first why a plan is not proved") {
   CHECK(nlohmann::json::parse(explanation_json(e)).at("not_proved") == *e.not_proved);
 }
 
+TEST_CASE("an explanation of what launches nothing has no times") {
+  const auto check = [&](const Program& program, uint64_t bytes, const std::string& why) {
+    const Explanation e = explained(program, bytes);
+    CHECK(e.us == 0);
+    CHECK(e.alone_us == 0);
+    CHECK(
+        explanation_text(e).ends_with("\n\ntime      none, as nothing is launched: " + why + "\n"));
+    CHECK(nlohmann::json::parse(explanation_json(e)).at("nothing_launched") == why);
+  };
+  const TestProgram t = testing::exchange();
+  CHECK(nothing_text(explained(t.program, 4096)).empty());
+  check(t.program, 0, "the call moves nothing");
+  TestProgram none(2, 1);
+  none.program.contract = t.program.contract;
+  none.program.split = true;
+  check(none.program, 4096, "the plan has no ops");
+}
+
 TEST_CASE("why an op synchronises is said from its neighbours") {
   const TestProgram t = testing::exchange();
   const Explanation e = explained(t.program, 4096);

@@ -129,6 +129,10 @@ std::string choices(const Explanation& e) {
 
 }  // namespace
 
+std::string nothing_text(const Explanation& e) {
+  return e.why_nothing.empty() ? "" : "nothing is launched: " + e.why_nothing;
+}
+
 std::string not_proved_text(const Explanation& e) {
   if (!e.not_proved || e.not_proved->empty()) return "";
   return fmt::format(
@@ -138,8 +142,10 @@ std::string not_proved_text(const Explanation& e) {
 
 std::string explanation_text(const Explanation& e) {
   const std::string wrong = not_proved_text(e);
-  return head(e) + (wrong.empty() ? "" : wrong + "\n") + figures(e) + traffic(e) + path(e) +
-         syncs(e) + passes(e) + choices(e);
+  const std::string times = e.why_nothing.empty()
+                                ? figures(e) + traffic(e) + path(e) + syncs(e)
+                                : fmt::format("time      none, as {}\n", nothing_text(e));
+  return head(e) + (wrong.empty() ? "" : wrong + "\n") + times + passes(e) + choices(e);
 }
 
 }  // namespace mscclc::cost

@@ -104,6 +104,14 @@ __device__ inline void fetch_counts(const LaunchPlan& plan, BlockState& state) {
   state.stamp_clock(plan, device::kStampCounts);
 }
 
+/// Has an earlier call given up? Then this one, with the number that fetch_counts() has left, is
+/// not counted either.
+__device__ inline bool is_to_do_nothing(const BlockState& state, uint64_t call) {
+  if (!has_given_up(call)) return false;
+  if (threadIdx.x == 0) uncount_call(state.calls);
+  return true;
+}
+
 /// The machine for all plans.
 template <class Block, uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads) interpret(const __grid_constant__ Arguments arguments) {
@@ -111,7 +119,7 @@ __global__ void __launch_bounds__(kThreads) interpret(const __grid_constant__ Ar
   const uint8_t* begin = begin_block(arguments, state, shared_lines());
   fetch_counts(arguments.plan, state);
   const uint64_t call = state.counts[0];
-  if (has_given_up(call)) return;
+  if (is_to_do_nothing(state, call)) return;
   const auto* header = reinterpret_cast<const device::StepHeader*>(begin);
   const device::Steps program(header);
   if (arguments.plan.program_bytes <= kMaxShared) {
@@ -135,7 +143,7 @@ __global__ void __launch_bounds__(kThreads)
   if (marked) __syncthreads();  // all have seen the mark, which fetch_counts() may take off
   if (counts || marked) fetch_counts(arguments.plan, state);
   const uint64_t call = state.counts[0];
-  if (has_given_up(call)) return;
+  if (is_to_do_nothing(state, call)) return;
   Block(state, arguments.plan, call, counts).run();
   state.end_clock(arguments.plan);
 }

@@ -46,12 +46,6 @@ class Binder {
   static bool alike(const rows::Stored& a, const rows::External& b) {
     return a.kind == b.kind && a.type == b.type && a.group == b.group;
   }
-  /// "row T", as a declaration has it.
-  static std::string kind_text(const rows::Stored& stored) {
-    std::string text(rows::name_of(stored.kind));
-    if (stored.group != 0) text += "(" + std::to_string(stored.group) + ")";
-    return text + " " + std::string(rows::name_of(stored.type));
-  }
   static bool is_row_of_t(const rows::Stored& stored) {
     return stored.kind == rows::Kind::row && stored.type == rows::Type::T;
   }
@@ -67,7 +61,7 @@ class Binder {
       if (e == kNone) {
         return no("'" + function_.name + "' has a parameter '" + param.name +
                   "', and there is no external of this name; write 'external " + param.name + ": " +
-                  kind_text(param) + "'");
+                  rows::declared_text(rows::form_of(param)) + "'");
       }
       const rows::External& external = program_.externals[e];
       if (!alike(param, external)) {

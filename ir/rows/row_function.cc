@@ -116,10 +116,14 @@ uint64_t fixed_bytes(const Form& form, uint32_t columns) {
   return uint64_t{values_of(form.kind, form.group, columns)} * fixed_bytes(form.type);
 }
 
+std::string declared_text(const Form& form) {
+  const std::string of = form.group == 0 ? "" : '(' + std::to_string(form.group) + ')';
+  return std::string(name_of(form.kind)) + of + ' ' + std::string(name_of(form.type));
+}
+
 std::string text_of(const Form& form) {
   if (form.kind == Kind::row) return "rows of " + std::string(name_of(form.type));
-  const std::string of = form.group == 0 ? "" : '(' + std::to_string(form.group) + ')';
-  return "'" + std::string(name_of(form.kind)) + of + ' ' + std::string(name_of(form.type)) + "'";
+  return "'" + declared_text(form) + "'";
 }
 
 uint32_t moved_param(const Function& function, size_t result) {

@@ -95,6 +95,8 @@ template <class Value>
 Form form_of(const Value& value) {
   return {value.kind, value.type, value.group};
 }
+/// "row e4m3", "groups(128) f32": as a declaration has it.
+std::string declared_text(const Form& form);
 /// "rows of e4m3", "'groups(128) f32'".
 std::string text_of(const Form& form);
 

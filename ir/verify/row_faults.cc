@@ -74,12 +74,25 @@ std::optional<RowFault> size_fault(const Program& program) {
   return {};
 }
 
+/// Why rows of a type of their own can be of no call: they begin at multiples of 16 bytes, too.
+std::optional<std::string> typed_width_fault(const Contract& c, const rows::Form& form) {
+  const uint32_t bytes = rows::fixed_bytes(form.type);
+  if (form.kind != rows::Kind::row || c.any_columns ||
+      uint64_t{c.columns} * bytes % kLeastAlign == 0)
+    return {};
+  return fmt::format("rows of {} {} are no multiple of {} bytes; {}", c.columns,
+                     rows::name_of(form.type), kLeastAlign, served_columns(c.columns, bytes));
+}
+
 /// Of an output whose rows are of another type than the input's.
 std::optional<RowFault> output_fault(const Program& program, const ThenBinding& then) {
   const Contract& c = program.contract;
   const rows::Stored& result = program.functions[then.function].outputs[then.output];
   if (c.output_type != result.type) {
     return RowFault{"row-contract", "the output has not the type of its result"};
+  }
+  if (const auto fault = typed_width_fault(c, {.type = result.type})) {
+    return RowFault{"row-contract", "the output cannot hold its result: " + *fault};
   }
   if (c.in_place != InPlace::yes || c.can_alias()) return {};
   return RowFault{"row-contract",
@@ -102,6 +115,9 @@ std::optional<RowFault> contract_fault(const Program& program) {
   if (c.columns > rows::kMaxColumns) {
     return RowFault{"row-contract", fmt::format("'columns' is {}; a row has 1 to {}", c.columns,
                                                 rows::kMaxColumns)};
+  }
+  if (const auto fault = c.any_columns ? std::nullopt : width_fault(c.columns)) {
+    return RowFault{"row-contract", *fault};
   }
   if (const auto fault = size_fault(program)) return fault;
   if (program.launch.align != kLeastAlign) {
@@ -338,6 +354,37 @@ std::optional<RowFault> rows_fault(const Program& program) {
   return holding_fault(program);
 }
 
+std::string served_columns(uint32_t columns, uint32_t value_bytes) {
+  const uint32_t step = kLeastAlign / value_bytes, less = columns / step * step;
+  if (less == 0) return fmt::format("{} columns are served", step);
+  return fmt::format("{} columns are served, and {}", less, less + step);
+}
+
+std::optional<std::string> width_fault(uint32_t columns) {
+  constexpr uint32_t kMostBytesOfT = 4;  // f32's
+  if (uint64_t{columns} * kMostBytesOfT % kLeastAlign == 0) return {};
+  return fmt::format(
+      "'columns' is {}: then a row is no multiple of {} bytes in any type; of f32 {}", columns,
+      kLeastAlign, served_columns(columns, kMostBytesOfT));
+}
+
+namespace {
+
+/// The same of all rows of a program whose columns are fixed.
+std::optional<std::string> widths_fault(const Program& program) {
+  const Contract& c = program.contract;
+  auto fault = width_fault(c.columns);
+  if (!fault) fault = typed_width_fault(c, {.type = c.output_type});
+  for (const Rank& rank : program.ranks) {
+    for (const Buffer& b : rank.buffers) {
+      if (!fault) fault = typed_width_fault(c, b.form);
+    }
+  }
+  return fault;
+}
+
+}  // namespace
+
 std::optional<RowFault> fix_columns(Program& program, uint64_t columns) {
   Contract& c = program.contract;
   const Contract before = c;
@@ -359,6 +406,7 @@ std::optional<RowFault> fix_columns(Program& program, uint64_t columns) {
   c.columns = static_cast<uint32_t>(columns);
   c.any_columns = false;
   auto wrong = size_fault(program);
+  if (const auto width = wrong ? std::nullopt : widths_fault(program)) wrong = fault(*width);
   if (wrong) c = before;
   return wrong;
 }
@@ -446,6 +494,7 @@ std::optional<RowFault> buffer_fault(const Program& program, const Buffer& buffe
   if (buffer.form.kind != rows::Kind::row && buffer.form.type == rows::Type::T) {
     return fault("only rows may be of T; give the external a type of its own");
   }
+  if (const auto why = typed_width_fault(program.contract, buffer.form)) return fault(*why);
   if (buffer.units != 0) return fault("units of a pipeline are bytes of T; leave 'units' out");
   if (is_sentinel(buffer.packets)) {
     return fault("sentinel packets carry numbers of the call's type; use LL16 or LL8");

@@ -21,6 +21,11 @@ std::optional<RowFault> rows_fault(const Program& program);
 std::optional<RowFault> fix_columns(Program& program, uint64_t columns);
 /// Why a program cannot run as it is: its columns are not fixed.
 std::optional<RowFault> columns_fault(const Program& program);
+/// Of so many columns, whose rows have no multiple of 16 bytes, of values of so many bytes: "60
+/// columns are served, and 64", the nearest whose rows have.
+std::string served_columns(uint32_t columns, uint32_t value_bytes);
+/// Why rows of so many columns can be of no call, whatever its type.
+std::optional<std::string> width_fault(uint32_t columns);
 /// An op that computes rows, or would.
 struct RowOp {
   OpKind kind = OpKind::apply;

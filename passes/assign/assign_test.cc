@@ -10,6 +10,12 @@ using testing::two_ranks;
 
 std::string assigned(std::string_view body) { return after({"assign"}, two_ranks(body)); }
 
+/// Three ranks: `declared` stands before them, `body` within them.
+Program parsed_three(const std::string& declared, const std::string& body) {
+  return testing::parse("program t\ncollective allreduce(ranks: 3, chunks: 4)\n" + declared +
+                        "rank r in 0..3 {\n  let others = 0..3 except r\n" + body + "}\n");
+}
+
 }  // namespace
 
 TEST_CASE("assign: what names no block goes to one extra block") {
@@ -150,10 +156,7 @@ TEST_CASE("assign: the sequence goes round in a pipeline, and waits for whole on
 }
 
 TEST_CASE("assign: an op whose ends serve different blocks is taken apart") {
-  const std::string text = R"(program t
-    collective allreduce(ranks: 3, chunks: 4)
-    rank r in 0..3 {
-      let others = 0..3 except r
+  Program p = parsed_three("", R"(
       buffer p[4] packets: LL16
       channel up[q in others] = memory(q)
       channel net[q in others] = port(q)
@@ -165,8 +168,7 @@ TEST_CASE("assign: an op whose ends serve different blocks is taken apart") {
       wait up[q] for q in others
       signal net[others[0]]
       read_put_packets net[q].p[r] for q in others <- p[3]
-    })";
-  Program p = testing::parse(text);
+)");
   p.launch.auto_sync = false;
   testing::run(p, {"assign"});
   REQUIRE(testing::listing(p, 0) == R"(
@@ -188,18 +190,14 @@ TEST_CASE("assign: an op whose ends serve different blocks is taken apart") {
 }
 
 TEST_CASE("assign: packets of a sentinel slot are not forwarded by two blocks") {
-  Program p = testing::parse(R"(program t
-    collective allreduce(ranks: 3, chunks: 4)
-    select dtypes: [f32]
-    rank r in 0..3 {
-      let others = 0..3 except r
+  Program p = parsed_three("select dtypes: [f32]\n", R"(
       buffer z[4] packets: sentinel
       channel net[q in others] = port(q)
       tb 0 { signal net[others[0]] }
       tb 1 { signal net[others[1]] }
       wait net[q] for q in others
       read_put_packets net[q].z[r] for q in others <- z[3]
-    })");
+)");
   REQUIRE(testing::fail(p, {"assign"}) == R"(
 the far ends are served by different thread blocks, but only one can take packets from the slot: sentinel packets can be read once
 when r = 0
@@ -209,17 +207,13 @@ each side of a channel serves one block or group; these are served at rank 0, tb
 }
 
 TEST_CASE("assign: what no block serves goes to the block that serves the rest") {
-  Program p = testing::parse(R"(program t
-    collective allreduce(ranks: 3, chunks: 4)
-    select dtypes: [f32]
-    rank r in 0..3 {
-      let others = 0..3 except r
+  Program p = parsed_three("select dtypes: [f32]\n", R"(
       buffer z[4] packets: sentinel
       buffer y[1]
       channel net[q in others] = port(q)
       tb 0 { put net[others[0]].y[0] <- input[0] }
       read_put_packets net[q].z[r] for q in others <- z[3]
-    })");
+)");
   testing::run(p, {"assign"});
   REQUIRE(testing::listing(p, 0) == R"(
 0: put net[1].y[0] <- input[0]

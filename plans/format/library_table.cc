@@ -59,6 +59,14 @@ std::vector<std::pair<std::string, std::string>> LibraryChoice::defines(
   return list;
 }
 
+std::string LibraryChoice::name(const LibraryCall& call) const {
+  std::string text = program;
+  for (const auto& [key, value] : defines(call)) {
+    text += fmt::format("{}{}={}", text.size() == program.size() ? ':' : ',', key, value);
+  }
+  return text;
+}
+
 std::string LibraryChoice::plan_file(const LibraryCall& call) const {
   precondition(!program.empty());
   std::string name = fmt::format("{}-R{}", program, call.ranks);

@@ -33,6 +33,8 @@ struct LibraryChoice {
   /// numbers of ranks other names (`"world": "ranks"`); root and shift where the collective has
   /// one. REQUIRES: a program.
   std::vector<std::pair<std::string, std::string>> defines(const LibraryCall& call) const;
+  /// What messages call the plan for a call: "allreduce_push:R=8,B=128". REQUIRES: a program.
+  std::string name(const LibraryCall& call) const;
   /// What `mscclc library` calls the plan for a call: "allreduce_1shot-R4-FLL16-B8.json", which is
   /// short and needs no quoting in shells. REQUIRES: a program.
   std::string plan_file(const LibraryCall& call) const;

@@ -255,6 +255,13 @@ TEST_CASE("a program's parameters for a call") {
   CHECK(text({.kind = kKind, .ranks = 16, .nodes = 2}) == "world=16 gpus=8 T=2 ");
 }
 
+TEST_CASE("the name of a call's plan") {
+  LibraryChoice choice{.program = "x", .params = {{"B", "4"}, {"F", "LL16"}}, .plan = ""};
+  CHECK(choice.name({kKind, 4}) == "x:R=4,B=4,F=LL16");
+  CHECK(choice.name({.kind = CollectiveKind::sendrecv, .ranks = 4, .shift = 3}) ==
+        "x:R=4,shift=3,B=4,F=LL16");
+}
+
 TEST_CASE("the file of a call's plan") {
   LibraryChoice choice{.program = "x", .params = {{"B", "4"}, {"F", "LL16"}}, .plan = ""};
   CHECK(choice.plan_file({kKind, 4}) == "x-R4-B4-FLL16.json");

@@ -95,6 +95,33 @@ class Semaphore:
         return self._text
 
 
+class Flags:
+    """An array of flags that the caller gives to each call; `flags[c]` is one of them."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str):
+        self._text = text
+
+    def __getitem__(self, index: int) -> "Flag":
+        return Flag(f"{self._text}[{int(index)}]")
+
+    def __str__(self) -> str:
+        return self._text
+
+
+class Flag:
+    """A flag: an operand of `await_` and `notify`."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str):
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
 Operand = Union[Buffer, Chunks]
 
 
@@ -236,6 +263,14 @@ class Rank:
         """Takes one from each semaphore."""
         self.op("acquire", semaphores)
 
+    def await_(self, *flags: Flag) -> None:
+        """Waits until the other side has raised these flags; `await` is a word of Python."""
+        self.op("await", flags)
+
+    def notify(self, *flags: Flag) -> None:
+        """Raises these flags for the other side."""
+        self.op("notify", flags)
+
     def sync(self) -> None:
         """The threads of the block meet."""
         self.op("sync")
@@ -293,6 +328,7 @@ class Program:
         for word, options in (("select", select), ("launch", launch)):
             if options:
                 self._head.append((f"{word} {_pairs(options)}", place))
+        self._flags: List[Tuple[str, Place]] = []
         self._bodies = {}
 
     def rank(self, rank: int) -> Rank:
@@ -300,6 +336,17 @@ class Program:
         if not 0 <= rank < self.ranks:
             raise ValueError(f"rank {rank} of {self.ranks} ranks, which begin with 0")
         return self._bodies.setdefault(rank, Rank(rank))
+
+    def flags(
+        self, name: str, count: int, of: str, after: Optional[Flags] = None, **options: Option
+    ) -> Flags:
+        """An array of flags of the "input" or of the "output", as in `flags("tiles", 4, of="input")`;
+        `after` are those that the other side may wait for before it raises any of these."""
+        if after is not None:
+            options["after"] = str(after)
+        words = _pairs({"of": of, **options})
+        self._flags.append((f"external flags {_name(name)}[{int(count)}] {words}", _caller()))
+        return Flags(name)
 
     def source(self) -> str:
         """The program in the language, unrolled."""
@@ -325,7 +372,7 @@ class Program:
         return Plan(plan, self._at_python(warnings))
 
     def _lines(self):
-        lines = list(self._head)
+        lines = [*self._head, *self._flags]
         for rank in range(self.ranks):
             body = self.rank(rank)
             lines.append((f"rank {rank} {{", self._head[0][1]))
@@ -360,8 +407,10 @@ def _name(name):
 
 
 def _operand(operand):
-    if not isinstance(operand, (Buffer, Chunks, Channel, Semaphore)):
-        raise TypeError(f"{operand!r} is not an operand: expected chunks, a buffer, a channel or a semaphore")
+    if not isinstance(operand, (Buffer, Chunks, Channel, Semaphore, Flag)):
+        raise TypeError(
+            f"{operand!r} is not an operand: expected chunks, a buffer, a channel, a semaphore or a flag"
+        )
     return str(operand)
 
 

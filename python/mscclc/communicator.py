@@ -9,7 +9,7 @@ import ctypes
 import math
 import os
 from collections import deque
-from typing import Any, Optional
+from typing import Any, Callable, Optional, Union
 
 from ._arguments import number
 from ._arguments import text as as_text
@@ -18,7 +18,7 @@ from ._lifetime import Lifetime
 from ._numbers import element_type, order_number
 from ._waiting import wait_for
 from .collectives import MOST_RANKS, Collectives
-from .errors import UsageError
+from .errors import LibraryError, UsageError
 from .externals import rows_of
 from .loaded_plan import LoadedPlan
 from .memory import DeviceMemory, allocate
@@ -28,6 +28,8 @@ from .work import Work, needs_no_group
 __all__ = ["Communicator", "LoadedPlan", "Work", "unique_id"]
 
 MOST_SECONDS = 4_000_000  # milliseconds must fit in 32 bits
+_NO_ID = "no id: "  # in a store, before the reason
+_PEER_FAILED = 5  # MSCCLC_PEER_FAILED
 _MANY = 8  # works of a stream that nothing refers to, before their end is asked for
 
 
@@ -36,6 +38,38 @@ def unique_id() -> bytes:
     made = UniqueId()
     check(library().mscclc_unique_id(ctypes.byref(made)))
     return bytes(made)
+
+
+_IdOrWhyNot = Union[bytes, str]
+
+
+def shared_id(rank: int, broadcast: Callable[[Optional[_IdOrWhyNot]], _IdOrWhyNot]) -> bytes:
+    """Collective: an id that rank 0 makes, and `broadcast` gives to all; the others pass it None. Where
+    rank 0 makes none, no rank waits for it: each gets an error."""
+    own, failure = None, None
+    if rank == 0:
+        try:
+            own = unique_id()
+        except Exception as error:  # the others wait for it
+            own, failure = str(error), error
+    said = broadcast(own)
+    if failure is not None:
+        raise failure
+    if isinstance(said, str):
+        raise LibraryError(_PEER_FAILED, f"rank 0 has made no id: {said}")
+    return said
+
+
+def id_of_group(group: Any) -> bytes:
+    """Collective: the same for a group of torch.distributed."""
+    import torch.distributed as dist
+
+    def broadcast(own):
+        ids = [own]
+        dist.broadcast_object_list(ids, group=group, group_src=0)
+        return ids[0]
+
+    return shared_id(dist.get_rank(group), broadcast)
 
 
 class Communicator(Collectives):
@@ -89,7 +123,7 @@ class Communicator(Collectives):
     ) -> "Communicator":  # fmt: skip
         """Collective over the ranks of a communicator of mpi4py, which are the same here."""
         rank = mpi.Get_rank()
-        id = mpi.bcast(unique_id() if rank == 0 else None, root=0)
+        id = shared_id(rank, lambda own: mpi.bcast(own, root=0))
         return cls(mpi.Get_size(), id, rank, device=device, timeout=timeout, order=order)
 
     @classmethod
@@ -100,11 +134,16 @@ class Communicator(Collectives):
         """The same for ranks that share a store of torch.distributed, or what has its `set(key,
         text)` and a `get(key)` that waits. `name` is one that no communicator of the store has had."""
         key = f"mscclc/communicator/{name}"
-        if rank == 0:
-            store.set(key, unique_id().hex())
-        text = store.get(key)
-        id = bytes.fromhex(text if isinstance(text, str) else bytes(text).decode())
-        return cls(ranks, id, rank, device=device, timeout=timeout, order=order)
+
+        def broadcast(own):
+            if own is not None:
+                store.set(key, _NO_ID + own if isinstance(own, str) else own.hex())
+            text = store.get(key)
+            text = text if isinstance(text, str) else bytes(text).decode()
+            why_not = text.startswith(_NO_ID)
+            return text[len(_NO_ID) :] if why_not else bytes.fromhex(text)
+
+        return cls(ranks, shared_id(rank, broadcast), rank, device=device, timeout=timeout, order=order)
 
     def _create(self, function, device, timeout, order, *arguments):
         self._handle = None

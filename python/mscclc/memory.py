@@ -79,14 +79,18 @@ class DeviceMemory:
         return memoryview(data).cast("B").cast(_FORMATS.get(self.dtype, "B"))
 
     def write(self, data: Any) -> None:
-        """Copies as many bytes of the host, of any buffer, into it, and waits."""
+        """Copies as many bytes of the host, of any buffer, into it, when what was queued on the default
+        stream, or with this communicator on the host, has ended; and waits."""
         source = bytes(memoryview(data).cast("B"))
         if len(source) != self.bytes:
             raise UsageError(f"{len(source)} bytes for memory of {self.bytes}")
+        self._comm.synchronize()  # what is queued may still read the bytes before
         check(library().mscclc_write(self._comm._own(), self.address, source, len(source)))
 
     def read(self) -> bytes:
-        """A copy of its bytes, of the host, when what was queued on the default stream has ended."""
+        """A copy of its bytes, of the host, when what was queued on the default stream, or with this
+        communicator on the host, has ended."""
+        self._comm.synchronize()  # the library copies on a stream that waits for no other
         target = ctypes.create_string_buffer(self.bytes)
         check(library().mscclc_read(self._comm._own(), target, self.address, self.bytes))
         return target.raw

@@ -154,7 +154,8 @@ class Backend(torchcomms.TorchCommBackend):
         return self._name
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """How long calls that follow may take."""
+        """How long calls that follow may take: on the host no longer than before, on a GPU as long."""
+        self._backend().set_timeout(timeout)
         self._timeout = timeout
 
     def split(self, ranks: Sequence[int], name: str, options: Any) -> Optional["Backend"]:

@@ -69,6 +69,42 @@ def allreduce_2shot(ranks, instances):
     return program
 
 
+def gemm_reducescatter(ranks, chunks, raises):
+    """plans/overlap/gemm_reducescatter.mscl in Python."""
+    program = Program(
+        "gemm_reducescatter",
+        "reducescatter",
+        ranks,
+        chunks=chunks,
+        order="ranks",
+        launch={"threads": 1024, "instances": 1},
+    )
+    tiles = program.flags("tiles", ranks * chunks, of="input", raises=raises, tiles="own_last")
+    for r in range(ranks):
+        rank = program.rank(r)
+        others = [(r + i) % ranks for i in range(1, ranks)]
+        partial = rank.buffer("partial", [p for p in range(ranks) if p != r], chunks)
+        opened, data = (
+            {(c, p): rank.memory(name, p, key=(c, p), to=f"{name}[{c}, {r}]")
+             for c in range(chunks) for p in others}
+            for name in ("open", "data")
+        )  # fmt: skip
+        for c in range(chunks):
+            with rank.tb(c):
+                for p in others:
+                    rank.await_(tiles[p * chunks + c])
+                    rank.wait(opened[c, p], relaxed=True)
+                    rank.put(data[c, p].at("partial")[r, c], rank.input[p, c])
+                    rank.signal(data[c, p])
+            with rank.tb(chunks + c):
+                rank.signal(*(opened[c, p] for p in others), relaxed=True)
+                rank.await_(tiles[r * chunks + c])
+                rank.wait(*(data[c, p] for p in others))
+                parts = [rank.input[r, c] if p == r else partial[p, c] for p in range(ranks)]
+                rank.reduce(rank.output[c], *parts)
+    return program
+
+
 def without_places(plan):
     """A plan without what says where its text stands."""
     plan = plan.to_dict()
@@ -89,8 +125,9 @@ def line_of(function, text):
 class SamePlans(unittest.TestCase):
     maxDiff = 2000
 
-    def check(self, program, **params):
-        expected = mscclc.compile(os.path.join(PLANS, program._head[0][0][8:] + ".mscl"), **params)
+    def check(self, program, folder="", **params):
+        name = program._head[0][0][8:] + ".mscl"
+        expected = mscclc.compile(os.path.join(PLANS, folder, name), **params)
         got = program.compile()
         self.assertEqual(without_places(got), without_places(expected))
         return got
@@ -102,6 +139,12 @@ class SamePlans(unittest.TestCase):
 
     def test_two_shot_with_a_pipeline_and_instances(self):
         self.check(allreduce_2shot(4, 2), R=4, I=2)
+
+    def test_flags_that_a_gemm_raises(self):
+        for ranks, chunks, raises in ((2, 1, 1), (3, 2, 4)):
+            with self.subTest(ranks=ranks, chunks=chunks, raises=raises):
+                program = gemm_reducescatter(ranks, chunks, raises)
+                self.check(program, "overlap", R=ranks, C=chunks, K=raises)
 
     def test_the_plan_knows_the_lines_of_the_python_program(self):
         plan = allreduce_1shot(2, 1).compile().to_dict()
@@ -163,6 +206,25 @@ class Statements(unittest.TestCase):
         self.assertEqual([result.wrong for result in program.compile().run("64K")], [0])
 
 
+    def test_flags_of_input_and_output(self):
+        program = Program("through", "sendrecv", 2, chunks=2, shift=0)
+        ready = program.flags("ready", 2, of="output", bits=64, scope="system")
+        made = program.flags("made", 2, of="input")
+        for r in range(2):
+            rank = program.rank(r)
+            for c in range(2):
+                with rank.tb(c):
+                    rank.await_(made[c])
+                    rank.copy(rank.output[c], rank.input[c])
+                    rank.notify(ready[c])
+        flags = program.compile().to_dict()["mscclc"]["flags"]
+        self.assertEqual([one[0] for one in flags], ["ready", "made"])
+
+        program = Program("after", "sendrecv", 2, chunks=2, shift=0)
+        program.flags("made", 2, of="input", after=program.flags("ready", 2, of="output"))
+        self.assertIn("external flags made[2] of: input, after: ready\n", program.source())
+
+
 class Mistakes(unittest.TestCase):
     def broken(self, change):
         """An exchange of two ranks; `change` adds what is wrong to rank 0."""
@@ -206,6 +268,8 @@ class Mistakes(unittest.TestCase):
             program.rank(0).buffer("b", 1, packets="LL16\n}")
         with self.assertRaises(ValueError):
             program.rank(0).memory("ch", 1, to="x }")
+        with self.assertRaises(ValueError):
+            program.flags("f", 1, of="input }")
         with self.assertRaises(ValueError):
             program.rank(2)
         with self.assertRaises(TypeError):

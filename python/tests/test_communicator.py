@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 from unittest import mock
 
@@ -150,6 +151,52 @@ class Makers(unittest.TestCase):
         """
         with tempfile.TemporaryDirectory() as room:
             self.assertEqual(run(3, body, ROOM=room), ["0 3.0", "1 3.0", "2 3.0"])
+
+
+    def test_where_rank_0_makes_no_id_all_have_an_error(self):
+        class Room:
+            """MPI, a store and torch.distributed: what rank 0 has said is there for rank 1."""
+
+            rank, said = 0, None
+
+            def Get_rank(self):
+                return self.rank
+
+            def Get_size(self):
+                return 2
+
+            def bcast(self, value, root):
+                self.said = self.said if value is None else value
+                return self.said
+
+            def set(self, key, value):
+                self.said = value
+
+            def get(self, key):
+                return self.said.encode()
+
+            def get_rank(self, group):
+                return self.rank
+
+            def broadcast_object_list(self, ids, group, group_src):
+                ids[0] = self.bcast(ids[0], group_src)
+
+        failure = mscclc.LibraryError(9, "no sockets")
+        torch = types.ModuleType("torch")
+        with mock.patch.object(communicator, "unique_id", side_effect=failure):
+            for meet in (
+                mscclc.Communicator.from_mpi,
+                lambda room: mscclc.Communicator.from_store(room, 2, room.rank, "x"),
+                lambda room: communicator.id_of_group("a group"),
+            ):
+                room = torch.distributed = Room()
+                modules = {"torch": torch, "torch.distributed": room}
+                with mock.patch.dict(sys.modules, modules):
+                    with self.assertRaisesRegex(mscclc.LibraryError, "^no sockets$"):
+                        meet(room)
+                    room.rank = 1
+                    with self.assertRaisesRegex(mscclc.LibraryError, "rank 0 has made no id: no s"):
+                        meet(room)
 
 
 class Buffers(unittest.TestCase):

@@ -57,6 +57,18 @@ class Host(unittest.TestCase):
         """
         self.assertEqual(run(1, body), ["fine"])
 
+    def test_copies_wait_for_what_is_queued(self):
+        body = """if 1:
+            sent, come = comm.allocate(1 << 20), comm.allocate(1 << 20)
+            for byte in range(1, 51):
+                sent.write(bytes([byte]) * len(sent))
+                comm.alltoall(sent, come)
+                sent.write(bytes(len(sent)))
+                assert come.read() == bytes([byte]) * len(come), byte
+            print("fine")
+        """
+        self.assertEqual(run(1, body), ["fine"])
+
     def test_more_than_the_machine_has(self):
         body = """if 1:
             refused("out of memory: ", comm.allocate, 1 << 46, error=mscclc.LibraryError)
@@ -159,6 +171,19 @@ class FakeLibrary:
     def __init__(self):
         self.released, self.deregistered, self.calls = [], [], []
         self.marks = self.reached = 0
+        self.order = []  # of waits and copies
+
+    def mscclc_stream_synchronize(self, comm, stream):
+        self.order.append(("wait", stream.value))
+        return 0
+
+    def mscclc_read(self, comm, target, address, bytes):
+        self.order.append("read")
+        return 0
+
+    def mscclc_write(self, comm, address, source, bytes):
+        self.order.append("write")
+        return 0
 
     def mscclc_memory_create(self, comm, bytes, memory):
         memory._obj.value = 5
@@ -231,6 +256,12 @@ class OfAGpu(unittest.TestCase):
         del part
         gc.collect()
         self.assertEqual(self.library.released, [5])
+
+    def test_copies_wait_for_the_default_stream(self):
+        memory = self.comm.allocate(4)
+        memory.write(b"four")
+        memory.read()
+        self.assertEqual(self.library.order, [("wait", None), "write", ("wait", None), "read"])
 
     def use(self, arrays, stream):
         """Calls whose works are dropped; how many of their arrays are gone."""

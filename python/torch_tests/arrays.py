@@ -81,8 +81,7 @@ def memory_of_the_library(ranks):
             equal(tensor[9:21].to(torch.int64).sum(), torch.tensor(70 + size * (size + 1)))
         if device().type == "cuda":
             memory = comm.allocate(8, "f32")
-            torch.as_tensor(memory, device="cuda").fill_(3)
-            torch.cuda.synchronize()
+            torch.as_tensor(memory, device="cuda").fill_(3)  # read() waits for it
             assert memory.read() == torch.full((8,), 3.0, device="cpu").numpy().tobytes()
 
 

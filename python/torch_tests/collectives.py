@@ -1,9 +1,12 @@
 """Every collective, against gloo's result or the definition."""
 
+import unittest.mock
+
 import mscclc.torch
 import torch
 import torch.distributed as dist
 from checks import device, equal, refused
+from torch.distributed.device_mesh import init_device_mesh
 
 TYPES = [
     torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.uint8, torch.int32,
@@ -122,6 +125,23 @@ def reduce(ranks):
                 rows = [ranks.values(count, dtype, rank=r) for r in range(ranks.size)]
                 wanted = _reduced(rows, dist.ReduceOp.SUM)
             equal(found, wanted, f"{dtype} x {count} to {root}")
+
+
+def reduce_complex(ranks):
+    """As pairs of real numbers, which have no order, and whose product is another one."""
+    ops, root, total = dist.ReduceOp, ranks.size - 1, ranks.size * (ranks.size + 1) / 2
+    for dtype in (torch.complex64, torch.complex128):
+        for op, factor in ((ops.SUM, 1), (ops.AVG, 1 / ranks.size), (dist._make_nccl_premul_sum(0.5), 0.5)):
+            before = torch.full((7,), complex(ranks.rank + 1, -2), dtype=dtype)
+            for found in (before.clone(), before.repeat_interleave(2)[::2]):
+                dist.reduce(found, root, op)
+                sum = torch.full((7,), complex(total, -2 * ranks.size) * factor, dtype=dtype)
+                torch.testing.assert_close(found, sum if ranks.rank == root else before)
+        part = torch.zeros(2, dtype=dtype)
+        dist.reduce_scatter_tensor(part, torch.full((2 * ranks.size,), complex(1, ranks.rank), dtype=dtype))
+        equal(part, torch.full((2,), complex(ranks.size, total - ranks.size), dtype=dtype))
+        for op in (ops.MIN, ops.MAX, ops.PRODUCT, ops.BAND):
+            refused(lambda: dist.reduce(torch.ones(3, dtype=dtype), root, op), "Complex", op.name)
 
 
 def broadcast(ranks):
@@ -527,6 +547,27 @@ def objects(ranks):
     assert rank != 0 or gathered == list(range(n))
 
 
+def meshes(ranks):
+    """Of two dimensions, by split_group(), as where init_process_group() was given a GPU."""
+    world, n = dist.group.WORLD, ranks.size
+    if not world._get_backend(device()).supports_splitting:  # torch 2.8, say
+        return
+    rows = 2 if n % 2 == 0 else 1
+    world.bound_device_id = torch.device("cuda", device().index or 0)
+    try:
+        with unittest.mock.patch.object(torch.cuda, "is_available", lambda: True):
+            mesh = init_device_mesh(device().type, (rows, n // rows), mesh_dim_names=("outer", "inner"))
+    finally:
+        world.bound_device_id = None
+    for name in mesh.mesh_dim_names:
+        group, members = mesh.get_group(name), mesh[name].mesh.tolist()
+        found = torch.full((3,), float(ranks.rank))
+        dist.all_reduce(found, group=group)
+        equal(found, torch.full((3,), float(sum(members))), f"{members}")
+        assert ranks.rank in members and dist.get_process_group_ranks(group) == members
+        assert group.group_desc == (f"mesh_{name}" if len(members) < n else "default_pg"), group.group_desc
+
+
 def sequence_numbers(ranks):
     group = dist.new_group()
     backend = group._get_backend(device())
@@ -542,9 +583,9 @@ def sequence_numbers(ranks):
 
 CHECKS = [
     all_reduce, all_reduce_by_each_reduction, average_and_factor, orders, what_no_plan_reduces_is_refused,
-    reduce, broadcast, all_gather, all_gather_uneven, all_gather_in_place,
+    reduce, reduce_complex, broadcast, all_gather, all_gather_uneven, all_gather_in_place,
     all_gather_into_one_tensor, reduce_scatter,
     reduce_scatter_uneven, gather_and_scatter, all_to_all, all_to_all_uneven, strides, other_tensors,
     works, asked_until_they_end, callbacks_that_wait, groups, coalescing, messages, messages_to_oneself,
-    memory_pools, objects, sequence_numbers,
+    memory_pools, objects, meshes, sequence_numbers,
 ]  # fmt: skip

@@ -15,6 +15,8 @@ class CountedEvents final : public c10::impl::DeviceGuardImplInterface {
  public:
   /// How many were made so far, and how many of them there are.
   static std::vector<int64_t> counts() { return {made, made - ended}; }
+  /// How often a tensor's memory was kept for a stream, and the current stream waited for an event.
+  static std::vector<int64_t> uses() { return {kept, waited}; }
 
   c10::DeviceType type() const override { return c10::kPrivateUse1; }
   c10::Device exchangeDevice(c10::Device) const override { return kDevice; }
@@ -40,12 +42,15 @@ class CountedEvents final : public c10::impl::DeviceGuardImplInterface {
     delete static_cast<char*>(event);
     ++ended;
   }
-  void block(void*, const c10::Stream&) const override {}
+  void block(void*, const c10::Stream& stream) const override {
+    if (stream.id() == 0) ++waited;
+  }
+  void recordDataPtrOnStream(const c10::DataPtr&, const c10::Stream&) const override { ++kept; }
   bool queryEvent(void*) const override { return true; }
   void synchronizeEvent(void*) const override {}
 
  private:
-  static inline std::atomic<int64_t> made = 0, ended = 0;
+  static inline std::atomic<int64_t> made = 0, ended = 0, kept = 0, waited = 0;
   static inline thread_local c10::StreamId current = 0;
   static c10::Stream stream(c10::StreamId id) {
     return c10::Stream(c10::Stream::UNSAFE, kDevice, id);

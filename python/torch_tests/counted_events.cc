@@ -1,13 +1,14 @@
 // Calls by the queues of GPUs on a device that counts its events. For event_pool.py.
+#include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <torch/library.h>
 
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <vector>
 
+#include "python/mscclc/torch/adapter/barriers.h"
 #include "python/mscclc/torch/adapter/calls.h"
 #include "python/mscclc/torch/adapter/queues/call_queue.h"
-#include "python/mscclc/torch/adapter/where.h"
 #include "python/torch_tests/counted_device.h"
 
 namespace {
@@ -48,6 +49,53 @@ std::vector<int64_t> events_of_calls(int64_t threads, int64_t calls, int64_t at_
 /// What the pool keeps of a device.
 int64_t most_events() { return EventPool::kMax; }
 
+/// A call that fails after it has put something on the stream: how many of its two tensors are kept
+/// for that, and whether the current stream waits for it. Later: by the thread of the queue, for
+/// which wait() waits and says the error.
+std::vector<int64_t> uses_of_failed(bool later) {
+  DeviceCallQueue queue({.store = c10::make_intrusive<c10d::HashStore>(),
+                         .name = "fails",
+                         .timeout = std::chrono::minutes(1)},
+                        kDevice);
+  Request request;
+  request.about.name = "a call";
+  request.about.tensors = {at::ones({3}), at::ones({3})};
+  request.body = [](const Runner& run) {
+    barrier(run);
+    throw NoPlan("the second is refused");
+  };
+  if (later) request.waits = [](const Runner&) { return true; };
+  const std::vector<int64_t> before = CountedEvents::uses();
+  bool failed = false;
+  try {
+    queue.submit(std::move(request))->wait();
+  } catch (const c10::NotImplementedError&) {
+    failed = true;
+  }
+  TORCH_CHECK(failed, "it did not fail");
+  queue.close();
+  const std::vector<int64_t> now = CountedEvents::uses();
+  return {now[0] - before[0], now[1] - before[1]};
+}
+
+/// What a process has of the device.
+struct Hooks final : at::PrivateUse1HooksInterface {
+  bool in_use = false;
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return in_use; }
+};
+
+/// How many GPUs' work a barrier on this device waits for, of a rank that has called on these, if
+/// the process uses the device that counts, or not.
+int64_t waits_of_barrier(const std::string& device, const std::vector<std::string>& devices,
+                         bool in_use) {
+  static Hooks hooks;
+  if (!at::isPrivateUse1HooksRegistered()) at::RegisterPrivateUse1HooksInterface(&hooks);
+  hooks.in_use = in_use;
+  std::vector<Where> places;
+  for (const std::string& one : devices) places.push_back({c10::Device(one)});
+  return static_cast<int64_t>(work_beside(c10::Device(device), places, c10::kPrivateUse1)->size());
+}
+
 /// Where a rank's barrier is that has called on these devices, as the sender of a message or, -1,
 /// with all ranks.
 std::string barrier_after(const std::vector<std::string>& devices,
@@ -63,6 +111,8 @@ TORCH_LIBRARY(mscclc_tests, library) {
   library.def("events_of_calls", events_of_calls);
   library.def("most_events", most_events);
   library.def("barrier_after", barrier_after);
+  library.def("uses_of_failed", uses_of_failed);
+  library.def("waits_of_barrier", waits_of_barrier);
 }
 
 }  // namespace

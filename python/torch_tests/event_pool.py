@@ -55,9 +55,28 @@ def a_barrier_is_where_all_ranks_have_called(ranks):
     assert barrier_after(["cuda:1", "cuda:1"], [-1, 0]) == "cuda:1"
 
 
+def a_barrier_waits_for_the_current_gpu(ranks):
+    """Before the group's first call there, too; but a process that does not use the GPU gets no context."""
+    waits = torch.ops.mscclc_tests.waits_of_barrier
+    assert waits("cpu", [], True) == waits("cpu", ["cpu"], True) == 1
+    assert waits("cpu", [], False) == 0
+    # What is on the barrier's own GPU is before it anyway, and none is waited for twice.
+    assert waits("privateuseone:0", ["privateuseone:0"], True) == 0
+    assert waits("cpu", ["privateuseone:0", "privateuseone:0"], True) == 1
+
+
+def a_call_that_fails_midway(ranks):
+    """What it has put on its stream keeps its tensors, and what the caller does next is after that."""
+    kept, waited = torch.ops.mscclc_tests.uses_of_failed(False)
+    assert (kept, waited) == (2, 1), (kept, waited)
+    kept, waited = torch.ops.mscclc_tests.uses_of_failed(True)
+    assert kept == 2, kept
+
+
 CHECKS = [
     no_event_on_the_steady_path, several_threads, only_so_many_are_kept,
-    a_barrier_is_where_all_ranks_have_called,
+    a_barrier_is_where_all_ranks_have_called, a_barrier_waits_for_the_current_gpu,
+    a_call_that_fails_midway,
 ]  # fmt: skip
 
 if __name__ == "__main__":

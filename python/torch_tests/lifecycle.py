@@ -1,5 +1,6 @@
 """Groups are made and destroyed: stores, spellings, wrappers, errors. Checks make their own groups."""
 
+import copy
 import datetime
 import os
 import subprocess
@@ -14,6 +15,7 @@ from checks import PATIENCE, equal, init, refused
 
 import mscclc
 import mscclc.torch
+from mscclc.torch import orders
 from mscclc.torch.backend import create
 
 ALONE = True
@@ -104,6 +106,63 @@ def dropped_with_works(ranks):
         for _ in range(30):
             backend.allreduce([torch.ones(1000)])
         del backend, of_group
+
+
+def parts_of_groups(ranks):
+    """split_group(): None for ranks of no part; a part has its parent's options, and its calls are counted from 1."""
+    options = mscclc.torch.Options(fallback=True, order="ranks")
+    init(ranks, name="parts", pg_options=options)
+    if not dist.group.WORLD._get_backend(torch.device("cpu")).supports_splitting:  # torch 2.8, say
+        return dist.destroy_process_group()
+    refused(lambda: dist.split_group(split_ranks=[[0]]), "No device associated")
+    dist.group.WORLD.bound_device_id = torch.device("cuda", 0)  # as device_id of init_process_group() does
+    if ranks.rank == 0:  # torch names parts by how many groups a rank has
+        dist.new_group([0], use_local_synchronization=True)
+    part = dist.split_group(split_ranks=[[0, 2]], timeout=datetime.timedelta(seconds=90), group_desc="some")
+    assert (part is None) == (ranks.rank == 1)
+    alone = dist.split_group(split_ranks=[[r] for r in range(ranks.size)])
+    refused(lambda: dist.split_group(split_ranks=[[0, 1, 7]]), "split_group: there is no rank 7 among 3")
+    if part is not None:
+        _of_a_part(ranks, part)
+    one = torch.ones(3)
+    dist.all_reduce(one, group=alone)
+    equal(one, torch.ones(3))
+    # For new_group() there is nothing to split: a group of NCCL is made from nothing.
+    assert dist.distributed_c10d._get_split_source(dist.group.WORLD) is None
+    some = dist.new_group([1, 2])
+    if ranks.rank > 0:
+        _sum(types.SimpleNamespace(size=2), some)
+    _sum(ranks)
+    backend = alone._get_backend(torch.device("cpu"))
+    backend.abort()
+    refused(lambda: alone.split_group([0]), "mscclc split_group", "was aborted")
+    backend.shutdown()
+    refused(lambda: alone.split_group([0]), "mscclc split_group", "was shut down")
+    dist.destroy_process_group()
+
+
+def _of_a_part(ranks, part):
+    """Of ranks 0 and 2; the names of its groups, devices and calls are right."""
+    backend = part._get_backend(torch.device("cpu"))
+    assert backend is part._get_backend(torch.device("cuda")) and backend.name() == "mscclc"
+    assert (part.rank(), part.size(), part.group_desc) == (ranks.rank // 2, 2, "some")
+    assert torch.ops.mscclc.group_timeout(part.group_name, torch.device("cpu")) == 90000
+    options = torch._C._distributed_c10d.Backend.Options("mscclc", PATIENCE)
+    assert copy.deepcopy(options)._timeout == PATIENCE
+    refused(lambda: copy.deepcopy(torch._C._distributed_c10d.Backend.Options("another")), "pickle")
+    assert dist.get_process_group_ranks(part) == [0, 2]
+    assert orders.in_force(part) == "ranks"
+    found = torch.full((3,), float(ranks.rank))
+    dist.all_reduce(found, group=part)
+    equal(found, torch.full((3,), 2.0))
+    dist.broadcast(found, 2, group=part)
+    assert backend._get_sequence_number_for_group() == 2
+    # gloo has the part, too.
+    found = torch.ones(3, dtype=torch.int16)
+    refused(lambda: dist.all_reduce(found, group=part), "scalar type")
+    backend.shutdown()
+    refused(lambda: dist.all_reduce(found, group=part), f"group {part.group_name} was shut down")
+    dist.destroy_process_group(part)
 
 
 def debug_wrapper(ranks):
@@ -345,7 +404,7 @@ def a_rank_that_dies(ranks):
 
 
 CHECKS = [
-    no_adapter, spellings, stores, many_times, dropped_with_works, debug_wrapper, fallback,
+    no_adapter, spellings, stores, many_times, dropped_with_works, parts_of_groups, debug_wrapper, fallback,
     timeouts, timeouts_that_are_set_later, aborts, aborts_before_ranks_have_met,
     aborts_before_a_message_is_met, barriers_that_name_devices, after_fork, the_end_of_the_interpreter, sizes_that_differ, a_rank_that_dies,
 ]  # fmt: skip

@@ -571,16 +571,16 @@ def what_ranks_do_unlike_one_another(ranks):
 
 
 def waits_as_long_as_the_group(ranks):
-    """For ranks that call nothing."""
+    """For ranks that call nothing: the communicator of the ops gets the group's timeout."""
     if ranks.size == 1:
         return
-    for backend in ("gloo", "mscclc"):
-        group = dist.new_group(backend=backend, timeout=datetime.timedelta(seconds=15))  # in which all must meet
-        reduce = lambda: ops.matmul_all_reduce(torch.ones(2, 4), torch.ones(4, 3), "sum", group)  # noqa: E731, B023
-        reduce()
-        if ranks.rank == 0:
-            refused(reduce, "15")
-        dist.barrier(ranks.gloo)
+    made = mock.Mock(wraps=plans.Communicator)
+    for seconds, backend in ((77, "gloo"), (78, "mscclc")):
+        group = dist.new_group(backend=backend, timeout=datetime.timedelta(seconds=seconds))
+        with mock.patch.object(plans, "Communicator", made):
+            ops.matmul_all_reduce(torch.ones(2, 4), torch.ones(4, 3), "sum", group)
+        assert made.call_args.kwargs["timeout"] == seconds, made.call_args
+    assert made.call_count == 2
 
 
 def closed_and_made_again(ranks):

@@ -355,6 +355,23 @@ def a_barrier_waits_as_long_as_the_group(ranks):
     dist.destroy_process_group()
 
 
+def of_a_part(ranks):
+    """By split_group(), where ranks have unlike numbers of groups, by which torch names it and its store."""
+    world = _group(ranks, "part")
+    world.bound_device_id = torch.device("cuda", 0)
+    if ranks.rank == 0:
+        dist.new_group([0], use_local_synchronization=True)
+    part = dist.split_group(split_ranks=[list(range(ranks.size))])
+    world.bound_device_id = None
+    memory = mscclc.SymmetricMemory(1, part, device="cpu", backend="torch")
+    memory.buffer()[0] = ranks.rank + 1
+    memory.barrier()
+    assert [int(memory.buffer(peer)[0]) for peer in range(ranks.size)] == list(range(1, ranks.size + 1))
+    memory.barrier()
+    memory.close()
+    dist.destroy_process_group()
+
+
 def teams_end_with_their_groups(ranks):
     """Groups of all backends, and memory that has gone before or goes after them."""
     for backend in ("mscclc", "gloo"):
@@ -428,5 +445,5 @@ CHECKS = [
     chosen_by_torch, every_rank_reads_every_peer, who_sees_a_write, signals, other_threads_go_on,
     parts_and_shapes, of_sizes_that_differ, not_symmetric, handles_of_others, names, names_of_groups, outsiders,
     groups_made_again, all_orders_of_the_end, ranks_let_go_at_different_times,
-    a_barrier_waits_as_long_as_the_group, teams_end_with_their_groups, nothing_stays, with_gloo, a_rank_that_dies,
+    a_barrier_waits_as_long_as_the_group, of_a_part, teams_end_with_their_groups, nothing_stays, with_gloo, a_rank_that_dies,
 ]  # fmt: skip

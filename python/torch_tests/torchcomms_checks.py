@@ -394,6 +394,29 @@ def a_late_rank(ranks):
     others.finalize()
 
 
+def timeouts_that_are_set_later(ranks):
+    """Those of messages, too; a longer one than ranks have met with is an error."""
+    comm = _comm(ranks, "set later", abort_process_on_timeout_or_error=False)
+    if ranks.size == 1 or not hasattr(comm, "set_timeout"):  # TorchComms may show it to backends only
+        return comm.finalize()
+    others = _comm(ranks, "meanwhile")
+    refused(lambda: comm.set_timeout(timedelta(seconds=200)), "timeout of 100000 ms")
+    comm.all_reduce(torch.ones(3), ReduceOp.SUM, False)
+    if ranks.rank < 2:  # which meet
+        peer = 1 - ranks.rank
+        messages = (comm.send, comm.recv) if ranks.rank == 0 else (comm.recv, comm.send)
+        for message in messages:
+            message(torch.ones(3), peer, False)
+    others.barrier(False)
+    comm.set_timeout(timedelta(milliseconds=300))
+    if ranks.rank == 0:  # the others do not come
+        refused(lambda: comm.recv(torch.ones(3), 1, False), "recv", "within 300 ms")
+    others.barrier(False)
+    comm.set_timeout(timedelta(seconds=100))
+    comm.finalize()
+    others.finalize()
+
+
 LATE = """
 import os, sys, torch, torchcomms, datetime, time
 import torch.distributed as dist
@@ -465,11 +488,12 @@ def the_variable_wins(ranks):
 
 
 # On a GPU a barrier orders the stream, and the host sees later what has failed.
-HOST_ONLY = [a_late_rank, the_process_ends]
+HOST_ONLY = [a_late_rank, timeouts_that_are_set_later, the_process_ends]
 CHECKS = [
     found_and_named, every_collective, reductions_types_and_strides, strides_of_every_collective,
     messages, dropped_works_and_inputs, splits, several_at_once, made_at_the_same_time,
-    plans_of_the_user, store_of_the_environment, refusals, fallback, a_late_rank, the_process_ends,
+    plans_of_the_user, store_of_the_environment, refusals, fallback, a_late_rank, timeouts_that_are_set_later,
+    the_process_ends,
     without_finalize, the_variable_wins,
 ]  # fmt: skip
 if DEVICE.type == "cuda":

@@ -93,10 +93,11 @@ struct CollectiveCall {
   /// registered buffers that overlap do so alike on all of them.
   /// By name those are of Collectives::register_buffer(), and calls need no copies of their own;
   /// collectives with a root ignore it. Of a plan that is loaded for zero copy bind() then is
-  /// local, where bind_waits() does not say otherwise. Only MSCCLC_CHECK_CALLS looks whether it is
-  /// kept: data would go elsewhere in these buffers.
+  /// local, where bind_waits() does not say otherwise. Launches compare
+  /// where the buffers lie (call-differs): data would go elsewhere in them.
   bool registered = false;
-  /// alltoallv: counts[s * ranks + d] elements go from rank s to rank d, the same on all ranks.
+  /// alltoallv: counts[s * ranks + d] elements go from rank s to rank d, the same on all ranks:
+  /// launches compare a digest of them.
   std::span<const uint64_t> counts = {};
   /// alltoallv: where the row for, or of, each rank begins in this rank's buffers, in elements;
   /// empty: rows follow one another.

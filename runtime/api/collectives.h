@@ -119,6 +119,11 @@ class Collectives {
   [[nodiscard]] PlanChoice choose_once(const CollectiveCall& call, bool capturing,
                                        std::vector<PassedOver>* passed_over,
                                        Diagnostics& diagnostics);
+  /// Collective with prepare() of ranks that have a plan for the call, on one that has none, for
+  /// the reasons in `why`, as it may be on this rank alone: all learn of them. True: no rank has a
+  /// plan, so another library may make the call. REQUIRES: needs_plan(), and check().
+  [[nodiscard]] bool no_rank_chooses(const CollectiveCall& call, StreamHandle stream,
+                                     Diagnostics& why);
   /// False: the call is made without a plan, by copies or not at all.
   bool needs_plan(const CollectiveCall& call) const;
 

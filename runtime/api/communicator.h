@@ -260,6 +260,8 @@ class Communicator {
   [[nodiscard]] std::unique_ptr<Executable> load(std::shared_ptr<const Program> plan,
                                                  const LoadOptions& options,
                                                  Diagnostics& diagnostics);
+  /// The same of a rank that has no plan, for the reason in `diagnostics`. True: no rank has one.
+  [[nodiscard]] bool no_rank_loads(const LoadOptions& options, Diagnostics& diagnostics);
 
   /// Collective: lets peers map `bytes` bytes of this rank's memory at `address`; sizes may differ
   /// between ranks, and be 0. May wait as load() does.

@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "runtime/api/device.h"
 
 namespace mscclc::cuda {
 
-/// False: this build cannot open GPUs.
-bool has_gpu_part();
+/// Why this build cannot open GPUs, in words; "": it can.
+std::string why_no_gpu_part();
+inline bool has_gpu_part() { return why_no_gpu_part().empty(); }
 
 /// GPUs that this process sees; 0 with the reason reported: no-gpu-part (this build has none),
 /// or what load_driver() says.

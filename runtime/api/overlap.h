@@ -81,7 +81,7 @@ struct OverlapCall {
   const float* a_scale = nullptr;          ///< of types of 8 bits; nullptr: 1
   std::vector<const float*> b_scale = {};  ///< empty: 1
   void* gathered = nullptr;                ///< gets what was gathered or exchanged, [m, k]
-  void* workspace = nullptr;
+  void* workspace = nullptr;               ///< nullptr where the object has its own
   uint64_t workspace_bytes = 0;
 };
 
@@ -162,8 +162,12 @@ struct OverlapBackend {
   bool available = false;
   std::string why;  ///< what it does, or why it is not there
 };
-/// All of them, where these libraries are `missing`. Needs no device, and no communicator.
-std::vector<OverlapBackend> overlap_backends(const std::string& nccl, const std::string& cublasmp);
+/// Why something that backends need is not there; "": it is.
+struct OverlapMissing {
+  std::string device = "", nccl = "", cublasmp = "";
+};
+/// All of them. Needs no device, and no communicator.
+std::vector<OverlapBackend> overlap_backends(const OverlapMissing& missing);
 
 /// What runs, and why.
 struct OverlapChoice {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace mscclc {
 /// `piece_bytes`: CollectivesOptions. `zero_copy`: LoadOptions.
 uint64_t most_at_once(const Program& plan, uint64_t piece_bytes, bool zero_copy);
 
+/// What most_at_once() may give besides ~0, smallest first: messages of fewer bytes are never cut.
+std::vector<uint64_t> sizes_at_once(uint64_t piece_bytes);
+
 /// Elements, as CollectiveCall::count, of a message of at most so many bytes; at least one. Pieces
 /// begin at whole lines, if the call does.
 uint64_t count_within(const LibraryCall& call, uint64_t bytes);
@@ -23,8 +27,20 @@ struct JobChoice {
   std::shared_ptr<const PickedPlan> picked;
   uint64_t bytes = 0;
 };
-/// What communicators pick whose CollectivesOptions are the usual ones. As PlanProvider::pick();
-/// where pieces are picked for, `passed_over` is about these.
+/// How a job divides messages.
+struct PieceRules {
+  uint64_t bytes = 0;  ///< CollectivesOptions::piece_bytes
+  /// most_at_once() of a plan for the request, as it may be kept.
+  std::function<uint64_t(const PickedPlan&)> most_at_once;
+};
+/// A message that is too large for its plan is made of calls that fit one: so what is picked for a
+/// piece serves it. If nothing is, or the plan was registered by itself, the plan does it piece by
+/// piece. As PlanProvider::pick(); `passed_over` is about the message, or the piece, that the
+/// answer was picked for.
+[[nodiscard]] JobChoice pick_for_job(PlanProvider& provider, const PlanRequest& request,
+                                     const PieceRules& rules, std::vector<PassedOver>* passed_over,
+                                     Diagnostics& diagnostics);
+/// What communicators pick whose CollectivesOptions are the usual ones.
 [[nodiscard]] JobChoice pick_for_job(PlanProvider& provider, const PlanRequest& request,
                                      std::vector<PassedOver>* passed_over,
                                      Diagnostics& diagnostics);

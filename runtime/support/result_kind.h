@@ -26,6 +26,11 @@ enum class ResultKind : uint8_t {
 ResultKind result_kind(std::string_view code);
 /// Of the first error; internal if there is none.
 ResultKind result_kind(const Diagnostics& diagnostics);
+/// True of a step that has failed as it does on this rank alone, for want of memory: the others may
+/// go on to wait for it.
+inline bool lacks_memory(const Diagnostics& failed) {
+  return result_kind(failed) == ResultKind::memory;
+}
 /// True of a choice of a plan that has failed as it may on one rank alone, where a file cannot be
 /// read, say. That no plan serves the call, and what a selector answers, is the same on all.
 bool may_be_of_one_rank(const Diagnostics& failed);

@@ -5,18 +5,13 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <latch>
-#include <numeric>
-#include <thread>
 
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
-#include "runtime/api/host_device.h"
-#include "runtime/api/in_process.h"
-#include "runtime/api/pick_for_job.h"
 #include "tests/collectives/compiled_in_library.h"
 #include "tests/collectives/definition.h"
+#include "tests/collectives/ranks_of_one_thread.h"
 #include "tests/helpers/runtime/undrained_device.h"
 #include "tests/runtime/ranks.h"
 
@@ -25,6 +20,8 @@ namespace {
 
 using testing::expected;
 using testing::in_place_offset;
+using testing::kDefinedKinds;
+using testing::RanksOfOneThread;
 using testing::value;
 
 using Kind = CollectiveKind;
@@ -91,13 +88,9 @@ std::string with_collectives(Communicator& communicator,
   return made == nullptr ? testing::text(diagnostics) : body(*made);
 }
 
-const std::vector<Kind> kKinds = {Kind::allreduce,     Kind::reduce,   Kind::allgather,
-                                  Kind::gather,        Kind::alltoall, Kind::broadcast,
-                                  Kind::reducescatter, Kind::scatter,  Kind::sendrecv};
-
 std::string all_kinds(Collectives& collectives) {
   const uint32_t last = collectives.communicator().size() - 1;
-  for (const Kind kind : kKinds) {
+  for (const Kind kind : kDefinedKinds) {
     for (const uint64_t count : {0, 1, 7, 3000}) {
       for (const bool in_place : {false, true}) {
         if (in_place && (!info(kind).can_alias || kind == Kind::alltoall)) continue;
@@ -360,43 +353,9 @@ class CountedLibrary final : public PlanProvider {
   std::atomic<size_t> asked = 0;
 };
 
-/// Ranks that have met, for one thread.
-struct Ranks {
-  std::vector<std::unique_ptr<Communicator>> communicators;
-  std::vector<std::unique_ptr<Collectives>> collectives;
-  std::vector<StreamHandle> streams;
-  Diagnostics diagnostics;
-
-  explicit Ranks(uint32_t ranks,
-                 const std::shared_ptr<PlanProvider>& plans = testing::compiled_in_library())
-      : communicators(ranks), collectives(ranks) {
-    auto bootstraps = make_in_process_bootstraps(ranks, testing::kPatience);
-    std::vector<std::thread> threads;
-    for (uint32_t r = 0; r < ranks; ++r) {
-      threads.emplace_back([&, r] {
-        Diagnostics said;
-        communicators[r] =
-            Communicator::create(std::move(bootstraps[r]), make_host_device(said), {}, said);
-        if (communicators[r] == nullptr) return;
-        collectives[r] = Collectives::create(*communicators[r], plans, {}, said);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-    for (uint32_t r = 0; r < ranks; ++r) {
-      REQUIRE(collectives[r] != nullptr);
-      streams.push_back(communicators[r]->device().create_stream(diagnostics));
-    }
-  }
-  ~Ranks() {
-    for (size_t r = 0; r < streams.size(); ++r) {
-      communicators[r]->device().destroy_stream(streams[r]);
-    }
-  }
-};
-
 TEST_CASE("one thread drives several ranks") {
   const auto plans = std::make_shared<CountedLibrary>();
-  Ranks ranks(kRanks, plans);
+  RanksOfOneThread ranks(kRanks, plans);
   std::vector<Buffer> in, out;
   std::vector<RankCall> calls;
   for (uint32_t r = 0; r < kRanks; ++r) {
@@ -441,7 +400,7 @@ TEST_CASE("one thread drives several ranks") {
 }
 
 TEST_CASE("a list with a wrong call launches nothing") {
-  Ranks ranks(2);
+  RanksOfOneThread ranks(2);
   Buffer buffer(*ranks.communicators[0], 10, ranks.diagnostics);
   buffer.data[0] = 7;
   const CollectiveCall right{.kind = Kind::allreduce,
@@ -493,137 +452,6 @@ TEST_CASE("ranks that make different calls learn which") {
   CHECK(said_of({.kind = Kind::sendrecv, .count = 1}, {.kind = Kind::broadcast, .count = 1}) ==
         differ("a sendrecv of 1 element of 'i32', shift 1",
                "a broadcast of 1 element of 'i32', root 0"));
-}
-
-TEST_CASE("arguments that are refused") {
-  Ranks ranks(2);
-  int32_t memory[4] = {};
-  const CollectiveCall right{
-      .kind = Kind::reduce, .count = 1, .dtype = Dtype::i32, .input = memory, .output = memory};
-  const auto said = [&](CollectiveCall call) {
-    Diagnostics diagnostics;
-    CHECK_FALSE(ranks.collectives[0]->check(call, diagnostics));
-    CHECK_FALSE(ranks.collectives[0]->call(call, ranks.streams[0], diagnostics));
-    CHECK(diagnostics.all().at(0).code == "bad-call");
-    return diagnostics.all().at(0).message;
-  };
-  const auto with = [&](const auto& change) {
-    CollectiveCall call = right;
-    change(call);
-    return said(call);
-  };
-  Diagnostics diagnostics;
-  CHECK(ranks.collectives[0]->check(right, diagnostics));
-  CHECK(with([](auto& c) { c.kind = Kind::custom; }) == "the collective cannot be called by name");
-  CHECK(with([](auto& c) { c.kind = static_cast<Kind>(99); }) ==
-        "the collective cannot be called by name");
-  CHECK(with([](auto& c) { c.dtype = static_cast<Dtype>(99); }) ==
-        "reduce: there is no such data type");
-  CHECK(with([](auto& c) { c.accumulate = static_cast<Dtype>(99); }) ==
-        "reduce: there is no such data type");
-  CHECK(with([](auto& c) { c.op = ReduceOp::call; }) == "reduce: there is no such reduction");
-  CHECK(with([](auto& c) { c.op = static_cast<ReduceOp>(99); }) ==
-        "reduce: there is no such reduction");
-  CHECK(with([](auto& c) { c.root = 2; }) == "reduce: the root is rank 2 of 2");
-  CHECK(with([](auto& c) { c.count = ~uint64_t{0}; }) ==
-        "reduce: 18446744073709551615 elements of 'i32' a rank are too many");
-  CHECK(with([](auto& c) { c.input = nullptr; }) ==
-        "reduce: rank 0 needs an input, but gives nullptr");
-  CHECK(with([](auto& c) { c.kind = Kind::alltoallv; }) ==
-        "alltoallv: 0 counts are given; 2 ranks need 4");
-  const std::vector<uint64_t> counts = {1, 1, 1, 1}, three = {1, 2, 3}, far = {0, ~uint64_t{0}};
-  CHECK(with([&](auto& c) {
-          c.kind = Kind::alltoallv;
-          c.counts = counts;
-          c.input_offsets = three;
-        }) == "alltoallv: 3 offsets are given; 2 ranks need 2");
-  CHECK(with([&](auto& c) {
-          c.kind = Kind::alltoallv;
-          c.counts = counts;
-          c.output_offsets = far;
-        }) == "alltoallv: 18446744073709551615 elements of 'i32' a rank are too many");
-  CHECK(with([&](auto& c) {
-          c.kind = Kind::alltoallv;
-          c.counts = counts;
-          c.output = nullptr;
-        }) == "alltoallv: rank 0 needs an output, but gives nullptr");
-}
-
-TEST_CASE("buffers overlap as they do in place, or not at all") {
-  Ranks ranks(2);
-  int32_t memory[64] = {};
-  const auto lies = [&](CollectiveCall call, int from, int to) {
-    call.dtype = Dtype::i32;
-    call.input = memory + from;
-    call.output = memory + to;
-    Diagnostics diagnostics;
-    const bool good = ranks.collectives[0]->check(call, diagnostics);
-    CHECK((good || diagnostics.all().at(0).code == "overlap"));
-    return good;
-  };
-  const CollectiveCall sum{.kind = Kind::allreduce, .count = 8};
-  CHECK(lies(sum, 0, 0));
-  CHECK(lies(sum, 0, 8));
-  CHECK_FALSE(lies(sum, 0, 7));  // though each of its pieces may lie apart
-  CHECK_FALSE(lies(sum, 4, 0));
-  const CollectiveCall gather{.kind = Kind::allgather, .count = 8};
-  CHECK(lies(gather, 0, 0));
-  CHECK_FALSE(lies(gather, 8, 0));  // where another rank's row is
-  const CollectiveCall far{.kind = Kind::reduce, .count = 8, .root = 1};
-  CHECK(lies(far, 0, 4));  // an output that is not its own
-  CHECK_FALSE(lies({.kind = Kind::sendrecv, .count = 8}, 0, 0));
-  const std::vector<uint64_t> equal = {2, 3, 3, 2}, longer = {2, 3, 4, 2}, gaps = {0, 8};
-  CollectiveCall rows{.kind = Kind::alltoallv, .counts = equal};
-  CHECK(lies(rows, 0, 0));
-  CHECK(lies(rows, 0, 5));
-  CHECK_FALSE(lies(rows, 0, 4));
-  rows.input_offsets = rows.output_offsets = gaps;
-  CHECK(lies(rows, 0, 4));  // in the gaps
-  CHECK_FALSE(lies(rows, 0, 2 + 5));
-  rows.counts = longer;
-  CHECK_FALSE(lies(rows, 0, 0));
-}
-
-TEST_CASE("what is chosen depends on no pointer") {
-  Ranks ranks(2);
-  Diagnostics diagnostics;
-  int32_t memory[4] = {};
-  for (const Kind kind : kKinds) {
-    const CollectiveCall bare{.kind = kind, .count = 1 << 16};
-    CollectiveCall placed = bare;
-    placed.input = memory;
-    placed.output = memory + 1;
-    const auto a = ranks.collectives[0]->choose(bare, false, nullptr, diagnostics);
-    CHECK(a != nullptr);
-    CHECK(a == ranks.collectives[1]->choose(placed, false, nullptr, diagnostics));
-  }
-  CHECK(testing::text(diagnostics) == "");
-  CHECK_FALSE(ranks.collectives[0]->needs_plan({.kind = Kind::allreduce, .count = 0}));
-  CHECK_FALSE(ranks.collectives[0]->needs_plan({.kind = Kind::sendrecv, .count = 4, .shift = 2}));
-  CHECK(ranks.collectives[0]->needs_plan({.kind = Kind::barrier}));
-}
-
-TEST_CASE("commands pick what jobs pick, for calls of any size") {
-  Diagnostics diagnostics;
-  const auto library = testing::compiled_in_library();
-  size_t in_pieces = 0;
-  for (const uint32_t size : {2u, 4u}) {
-    Ranks ranks(size);
-    for (const Kind kind : kKinds) {
-      for (uint64_t bytes = 1024; bytes <= uint64_t{1} << 31; bytes *= 2) {
-        const uint64_t rows = has_rows(kind) ? size : 1;
-        const CollectiveCall call{.kind = kind, .count = bytes / rows / sizeof(float)};
-        const LibraryCall asked = as_jobs_ask({.kind = kind, .ranks = size, .bytes = bytes});
-        const JobChoice choice = pick_for_job(*library, {.call = asked}, nullptr, diagnostics);
-        INFO(name(kind) << " over " << size << " ranks, " << bytes << " bytes");
-        CHECK(choice.picked == ranks.collectives[0]->choose(call, false, nullptr, diagnostics));
-        CHECK(choice.bytes <= bytes);
-        in_pieces += choice.bytes < bytes ? 1 : 0;
-      }
-    }
-  }
-  CHECK(in_pieces > 0);
-  CHECK(testing::text(diagnostics) == "");
 }
 
 }  // namespace

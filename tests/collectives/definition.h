@@ -8,6 +8,12 @@
 
 namespace mscclc::testing {
 
+/// What expected() knows.
+inline constexpr CollectiveKind kDefinedKinds[] = {
+    CollectiveKind::allreduce,     CollectiveKind::reduce,   CollectiveKind::allgather,
+    CollectiveKind::gather,        CollectiveKind::alltoall, CollectiveKind::broadcast,
+    CollectiveKind::reducescatter, CollectiveKind::scatter,  CollectiveKind::sendrecv};
+
 /// Element `i` of the input of a rank.
 inline int32_t value(uint32_t rank, uint64_t i) {
   return static_cast<int32_t>(rank * 1000003 + i * 7 + 1);

@@ -2,7 +2,14 @@
 // what does not come, and nothing is written that no rank has named.
 #include "tests/collectives/differing_calls.h"
 
+#include <array>
 #include <catch2/catch.hpp>
+
+#include "runtime/api/collectives.h"
+#include "runtime/api/communicator.h"
+#include "runtime/api/device.h"
+#include "tests/collectives/compiled_in_library.h"
+#include "tests/runtime/ranks.h"
 
 namespace mscclc::testing {
 namespace {
@@ -67,6 +74,44 @@ TEST_CASE("calls that differ: between nodes") {
         }
       }
     }
+  }
+}
+
+/// Two ranks make a call that is the same, and then each its own of `calls`.
+std::vector<std::string> try_rows(const std::array<CollectiveCall, 2>& calls) {
+  return threads(2, [&](Communicator& communicator) -> std::string {
+    const std::vector<uint64_t> counts = {0, 3, 5, 0};
+    Diagnostics diagnostics;
+    const auto collectives =
+        Collectives::create(communicator, compiled_in_library(), {}, diagnostics);
+    const auto memory = communicator.device().allocate(1024, "rows", diagnostics);
+    if (collectives == nullptr || memory == nullptr) return text(diagnostics);
+    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    for (CollectiveCall call : {CollectiveCall{.kind = CollectiveKind::alltoallv, .counts = counts},
+                                calls[communicator.rank()]}) {
+      call.input = memory->data();
+      call.output = memory->data() + 512;
+      (void)collectives->call(call, stream, diagnostics);
+      (void)communicator.synchronize(stream, diagnostics);
+    }
+    communicator.device().destroy_stream(stream);
+    return text(diagnostics);
+  });
+}
+
+TEST_CASE("calls that differ: counts of an alltoallv, whose longest rows are as long") {
+  const std::vector<uint64_t> one = {0, 3, 5, 0}, other = {0, 5, 3, 0}, even = {5, 5, 5, 5};
+  const auto rows = [](const std::vector<uint64_t>& counts) {
+    return CollectiveCall{.kind = CollectiveKind::alltoallv, .counts = counts};
+  };
+  const CollectiveCall plain{.kind = CollectiveKind::alltoall, .count = 5};
+  for (const auto& calls : {std::array{rows(one), rows(other)}, std::array{plain, rows(one)}}) {
+    for (const std::string& said : try_rows(calls)) {
+      CHECK_THAT(said, Catch::Contains("which differ in the counts"));
+    }
+  }
+  for (const auto& calls : {std::array{rows(other), rows(other)}, std::array{rows(even), plain}}) {
+    CHECK(try_rows(calls) == std::vector<std::string>{"", ""});
   }
 }
 

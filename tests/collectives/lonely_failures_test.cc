@@ -12,7 +12,7 @@
 #include "runtime/api/device.h"
 #include "runtime/api/in_process.h"
 #include "tests/collectives/compiled_in_library.h"
-#include "tests/helpers/runtime/forwarding_device.h"
+#include "tests/helpers/runtime/short_of_memory.h"
 #include "tests/runtime/ranks.h"
 
 namespace mscclc {
@@ -33,22 +33,6 @@ class UnreadableOnce final : public PlanProvider {
  private:
   const std::shared_ptr<PlanProvider> library_ = testing::compiled_in_library();
   std::atomic<int> picks_{0};
-};
-
-/// A device that has no memory for `what`.
-class WithoutMemoryFor final : public testing::ForwardingDevice {
- public:
-  WithoutMemoryFor(std::unique_ptr<Device> device, std::string what)
-      : ForwardingDevice(std::move(device)), what_(std::move(what)) {}
-  std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
-                                   Diagnostics& diagnostics) override {
-    if (what != what_) return ForwardingDevice::allocate(bytes, what, diagnostics);
-    diagnostics.error("out-of-memory", {}, "there is no memory for " + what);
-    return nullptr;
-  }
-
- private:
-  const std::string what_;
 };
 
 /// What a rank hears of a call, and "" if it was well.
@@ -119,11 +103,62 @@ TEST_CASE("a rank without memory for a call ends the call on all ranks") {
   const auto open = [](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {
     auto device = testing::open_host(rank, diagnostics);
     if (rank == 0) return device;
-    return std::make_unique<WithoutMemoryFor>(std::move(device), "buffers of collectives");
+    return std::make_unique<testing::ShortOfMemory>(std::move(device), "buffers of collectives");
   };
   const auto body = [](Communicator& c) { return two_barriers(c, testing::compiled_in_library()); };
   const auto said = testing::threads(2, body, {}, open);
   const std::string why = "there is no memory for buffers of collectives\n";
+  CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has given up: " + why));
+  CHECK_THAT(said[1], Catch::StartsWith("error: " + why));
+}
+
+CollectiveCall sum_of(int32_t* at) {
+  return {.kind = CollectiveKind::allreduce,
+          .count = 1,
+          .dtype = Dtype::i32,
+          .input = at,
+          .output = at};
+}
+
+/// What a rank hears of a sum, and "" if it was well.
+std::string add_up(Collectives& collectives) {
+  Communicator& communicator = collectives.communicator();
+  Diagnostics diagnostics;
+  int32_t number = 1;
+  const StreamHandle stream = communicator.device().create_stream(diagnostics);
+  const bool done = collectives.call(sum_of(&number), stream, diagnostics) &&
+                    communicator.synchronize(stream, diagnostics);
+  communicator.device().destroy_stream(stream);
+  return done ? "" : testing::text(diagnostics);
+}
+
+/// Prepares sums, all of which it keeps, until there is no memory for one of them.
+std::string prepare_too_many(Collectives& collectives) {
+  constexpr size_t kMost = 1 << 20;
+  const auto numbers = std::make_unique<int32_t[]>(kMost);
+  std::vector<ReadyCall> all;
+  Diagnostics diagnostics;
+  do {
+    all.push_back(collectives.prepare(sum_of(&numbers[all.size()]), nullptr, diagnostics));
+  } while (all.back() && all.size() < kMost);
+  return testing::text(diagnostics);
+}
+
+TEST_CASE("a rank without memory for a call's program ends the call on all ranks") {
+  const auto open = [](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {
+    auto device = testing::open_host(rank, diagnostics);
+    if (rank == 0) return device;
+    return std::make_unique<testing::ShortOfMemory>(std::move(device), "programs of calls");
+  };
+  const auto body = [](Communicator& c) -> std::string {
+    Diagnostics diagnostics;
+    const auto made = Collectives::create(c, testing::compiled_in_library(), {}, diagnostics);
+    if (made == nullptr) return testing::text(diagnostics);
+    const std::string first = add_up(*made);  // the plan is loaded
+    return first + (c.rank() == 0 ? add_up(*made) : prepare_too_many(*made));
+  };
+  const auto said = testing::threads(2, body, {}, open);
+  const std::string why = "there is no memory for programs of calls\n";
   CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has given up: " + why));
   CHECK_THAT(said[1], Catch::StartsWith("error: " + why));
 }

@@ -71,6 +71,24 @@ std::optional<float> sum_after_giving_up(CudaRanks& ranks, CudaRanks::Options op
   return read(ranks, 1);
 }
 
+std::optional<bool> counts_stand_after_giving_up(CudaRanks& ranks, CudaRanks::Options options,
+                                                 uint64_t seed) {
+  options.apart = true;
+  options.calls = kCalls;
+  options.silent = 1;
+  if (!prepare(ranks, options, seed)) return std::nullopt;
+  ranks.abort();
+  Diagnostics diagnostics;
+  std::vector<uint64_t> first, second;
+  if (ranks.run(diagnostics)) return std::nullopt;
+  (void)ranks.run(diagnostics);
+  const bool read_first = ranks.read_counts(first, diagnostics);
+  (void)ranks.run(diagnostics);
+  Gpu::get().set_seed(0);
+  if (!read_first || !ranks.read_counts(second, diagnostics)) return std::nullopt;
+  return first == second;
+}
+
 std::optional<uint32_t> begun_after_giving_up(CudaRanks& ranks, CudaRanks::Options options,
                                               uint64_t seed) {
   options.apart = true;

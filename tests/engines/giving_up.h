@@ -21,6 +21,11 @@ std::optional<float> sum_after_giving_up(cuda::CudaRanks& ranks, cuda::CudaRanks
 std::optional<uint32_t> begun_after_giving_up(cuda::CudaRanks& ranks,
                                               cuda::CudaRanks::Options options, uint64_t seed);
 
+/// Six calls of rank 0, which waits for rank 1 in vain and gives up in the first, and three more:
+/// do the blocks stay with what they have counted? Nothing: they could not be run.
+std::optional<bool> counts_stand_after_giving_up(cuda::CudaRanks& ranks,
+                                                 cuda::CudaRanks::Options options, uint64_t seed);
+
 /// Thread blocks of all ranks.
 uint32_t blocks_of(const Program& program);
 

@@ -52,6 +52,20 @@ TEST_CASE("a block that waits for nothing sends nothing once another of its rank
   }
 }
 
+TEST_CASE("calls that do nothing are not counted, or one would look like the one that gave up") {
+  for (const PacketFormat format :
+       {PacketFormat::none, PacketFormat::LL8, PacketFormat::LL128, PacketFormat::sentinel}) {
+    const TestProgram t = sums_apart(format);
+    CudaRanks ranks(t.program);
+    Diagnostics diagnostics;
+    REQUIRE(ranks.build(diagnostics));
+    INFO(name(format));
+    for_each_way([&](const CudaRanks::Options& options, uint64_t seed) {
+      CHECK(counts_stand_after_giving_up(ranks, options, seed) == true);
+    });
+  }
+}
+
 TEST_CASE("all blocks of calls that do nothing have begun") {
   std::vector<TestProgram> plans = {sums_apart(PacketFormat::none), with_syncs(two_shot(3))};
   for (const PacketFormatInfo& format : packet_formats()) {

@@ -1,9 +1,17 @@
 // Averages of floats, as NCCL's: scaled before they are added up; and sums of 8-bit floats beyond
 // the largest.
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "runtime/doors/nccl/comm/comm.h"
+#include "tests/helpers/runtime/forwarding_device.h"
+#include "tests/helpers/runtime/short_of_memory.h"
 #include "tests/nccl/test_ranks.h"
 
 namespace mscclc::nccl::testing {
@@ -118,6 +126,54 @@ TEST_CASE("several averages in one group, of growing sizes") {
   for (size_t i = 0; i < to.size(); ++i) {
     CHECK(to[i] == std::vector<float>(to[i].size(), static_cast<float>(2 * (i / 2) + 1)));
   }
+}
+
+/// A device that scales nothing.
+class Unscaled final : public mscclc::testing::ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  bool scale(const Scaling&, StreamHandle, Diagnostics& diagnostics) override {
+    diagnostics.error("cuda", {}, "nothing is scaled");
+    return false;
+  }
+};
+
+/// What two ranks hear of an average, for which rank 1 has the device that `change` gives.
+std::vector<std::string> said_of_average(
+    const std::function<std::shared_ptr<Device>(std::shared_ptr<Device>)>& change) {
+  Ranks ranks(2);
+  std::vector<std::vector<float>> from(2, std::vector<float>(8, 1)), to(2, std::vector<float>(4));
+  const auto call = [&](int r, int op) {
+    return ncclReduceScatter(from[r].data(), to[r].data(), 4, kFloat, op, ranks.comms[r], nullptr);
+  };
+  REQUIRE(ranks.together([&](int r, ncclComm_t) { return call(r, kSum); }) ==
+          ncclSuccess);  // the plan is loaded
+  {
+    const CommPointer second = find_comm(ranks.comms[1]);
+    const std::lock_guard lock(second->mutex);
+    second->device = change(second->device);
+  }
+  std::vector<std::string> said(2);
+  on_threads(2, [&](int r) {
+    ncclResult_t error = call(r, kAvg);
+    while (error == ncclSuccess) (void)ncclCommGetAsyncError(ranks.comms[r], &error);
+    said[r] = ncclGetLastError(ranks.comms[r]);
+  });
+  return said;
+}
+
+TEST_CASE("an average that fails on one rank ends the call on all ranks") {
+  const ServedBy served(nullptr, true);
+  const std::string what = "scaled inputs of averages";
+  const auto memory = said_of_average([&](std::shared_ptr<Device> device) {
+    return std::make_shared<mscclc::testing::ShortOfMemory>(std::move(device), what);
+  });
+  CHECK_THAT(memory[0], Catch::Contains("has given up: there is no memory for " + what));
+  CHECK_THAT(memory[1], Catch::Contains("there is no memory for " + what));
+  const auto scale = said_of_average(
+      [](std::shared_ptr<Device> device) { return std::make_shared<Unscaled>(std::move(device)); });
+  CHECK_THAT(scale[0], Catch::Contains("has given up: nothing is scaled"));
+  CHECK_THAT(scale[1], Catch::Contains("nothing is scaled"));
 }
 
 TEST_CASE("averages with buffers that are wrong") {

@@ -49,6 +49,92 @@ TEST_CASE("the parent says when its children are made, and takes no calls before
   destroy_all(children);
 }
 
+TEST_CASE("children of a group that no caller waits for are made before its calls [case-33]") {
+  const bool by_plans = GENERATE(false, true), call_first = GENERATE(false, true);
+  const ServedBy served(kFakeNccl, by_plans);
+  const UnwaitedRanks ranks(2);
+  std::vector<ncclComm_t> children(2);
+  int values[2] = {1, 2};
+  {
+    const Held making("CommInitRankConfig");
+    for (size_t r = 0; r < 2; ++r) {
+      const auto call = [&] {
+        return ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, ranks.comms[r], nullptr);
+      };
+      ncclGroupStart();
+      if (call_first) CHECK(call() == ncclSuccess);
+      CHECK(ncclCommSplit(ranks.comms[r], 0, 0, &children[r], nullptr) == ncclSuccess);
+      if (!call_first) CHECK(call() == ncclSuccess);
+      CHECK(ncclGroupEnd() == ncclInProgress);
+      ncclResult_t state = ncclSuccess;
+      CHECK(ncclCommGetAsyncError(ranks.comms[r], &state) == ncclSuccess);
+      CHECK(state == ncclInProgress);
+      CHECK(call() == ncclInvalidArgument);
+    }
+    CHECK((values[0] == 1 && values[1] == 2));
+  }
+  CHECK(ranks.await_all() == ncclSuccess);
+  CHECK((values[0] == 3 && values[1] == 3));
+  CHECK(sum_of(children) == 3);
+  CHECK(sum_of(ranks.comms) == 3);
+  destroy_all(children);
+}
+
+TEST_CASE("one thread makes children and calls of ranks that it does not wait for in one group") {
+  const ServedBy served(nullptr, true);
+  const UnwaitedRanks ranks(4);
+  std::vector<ncclComm_t> children(4);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<int> values{1, 2, 3, 4};
+    ncclGroupStart();
+    for (size_t r = 0; r < 4; ++r) {
+      CHECK(ncclCommSplit(ranks.comms[r], r % 2, 0, &children[r], nullptr) == ncclSuccess);
+      CHECK(ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, ranks.comms[r], nullptr) ==
+            ncclSuccess);
+    }
+    CHECK(ncclGroupEnd() == ncclInProgress);
+    REQUIRE(ranks.await_all() == ncclSuccess);
+    CHECK(values == std::vector<int>(4, 10));
+    CHECK(sum_of({children[1], children[3]}) == 3);
+    destroy_all(children);
+  }
+}
+
+TEST_CASE("a call that is refused makes no children of its group") {
+  const ServedBy served(kFakeNccl, false);
+  const UnwaitedRanks ranks(1);
+  Ranks waited(1);
+  ncclComm_t child = nullptr;
+  int value = 1;
+  ncclGroupStart();
+  CHECK(ncclCommSplit(ranks.comms[0], 0, 0, &child, nullptr) == ncclSuccess);
+  for (ncclComm_t comm : {ranks.comms[0], waited.comms[0]}) {
+    CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, comm, nullptr) == ncclSuccess);
+  }
+  CHECK(ncclGroupEnd() == ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("blocking and non-blocking"));
+  CHECK(child == nullptr);
+  CHECK(sum_of(ranks.comms) == 1);
+}
+
+TEST_CASE("calls after children that could not be made are not made") {
+  const ServedBy served(kFakeNccl, false);
+  UnwaitedRanks ranks(2);
+  ncclComm_t child = nullptr;
+  int value = 1;
+  const long called = calls_of_fake("AllReduce");
+  ncclGroupStart();
+  CHECK(ncclCommSplit(ranks.comms[0], 0, 0, &child, nullptr) == ncclSuccess);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr) == ncclSuccess);
+  CHECK(ncclGroupEnd() == ncclInProgress);
+  CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
+  CHECK(await(ranks.comms[0]) != ncclSuccess);
+  CHECK(await(child) != ncclSuccess);
+  CHECK(calls_of_fake("AllReduce") == called);
+  for (ncclComm_t comm : {child, ranks.comms[0]}) CHECK(ncclCommAbort(comm) == ncclSuccess);
+  ranks.comms.clear();
+}
+
 TEST_CASE("splits in turn never mix their ranks [case-28]") {
   const ServedBy served(nullptr, true);
   const UnwaitedRanks ranks(4);

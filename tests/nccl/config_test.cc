@@ -87,6 +87,39 @@ TEST_CASE("texts are copied") {
   CHECK(read->name() == "tensor parallel");
 }
 
+TEST_CASE("fields that have no effect on plans are warned of where their variables are") {
+  const auto warnings = [](CallersConfig& config, const Environment::Values& set) {
+    const auto read = Config::read(config.get());
+    REQUIRE(read.has_value());
+    std::vector<std::string> fields;
+    for (const std::string& text : read->without_effect(Environment(set))) {
+      CHECK_THAT(text, Catch::Contains(" of a communicator's configuration has no effect on calls "
+                                       "that plans serve: "));
+      fields.push_back(text.substr(0, text.find(' ')));
+    }
+    return fields;
+  };
+  using Fields = std::vector<std::string>;
+  CallersConfig config(112, 23100);
+  CHECK(warnings(config, {{"MSCCLC_LANE", "verbs"}}) == Fields{});
+  config.at(44) = 106;
+  config.at(96) = 1;
+  CHECK(warnings(config, {}) == Fields{"launchOrderImplicit"});
+  CHECK(warnings(config, {{"MSCCLC_LANE", "verbs"}}) ==
+        Fields{"trafficClass", "launchOrderImplicit"});
+  CHECK(warnings(config, {{"MSCCLC_LANE", "verbs"}, {"MSCCLC_IB_TC", "0"}}) ==
+        Fields{"launchOrderImplicit"});
+  CallersConfig named(112, 23100);
+  const auto warned_of = [&](const char* name, const Environment::Values& set) {
+    std::memcpy(&named.at(32), &name, sizeof name);
+    return warnings(named, set) == Fields{"netName"};
+  };
+  CHECK(warned_of("IB", {}));
+  CHECK_FALSE(warned_of("IB", {{"MSCCLC_LANE", "sockets"}}));
+  CHECK_FALSE(warned_of("Socket", {}));
+  CHECK_FALSE(warned_of("AWS Libfabric", {}));
+}
+
 TEST_CASE("the real NCCL gets the caller's version, and waits [case-21]") {
   std::array<uint8_t, kMaxConfigBytes> bytes;
   const auto word = [&](size_t offset) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/doors/nccl/backends/report.h"
+#include "runtime/doors/nccl/comm/comm.h"
 #include "tests/helpers/runtime/descriptors.h"
 #include "tests/helpers/runtime/named_threads.h"
 #include "tests/helpers/runtime/processes.h"
@@ -211,6 +212,63 @@ TEST_CASE("finalize and destroy [case-81]") {
   CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, comm, nullptr) == ncclInvalidArgument);
   CHECK(ncclCommDestroy(comm) == ncclSuccess);
   CHECK(ncclCommDestroy(comm) == ncclInvalidArgument);
+  ranks.comms.clear();
+}
+
+/// A communicator of one rank, which callers do not wait for, as they hold it and as we do.
+struct Unwaited {
+  Unwaited() : ranks(std::make_unique<UnwaitedRanks>(1)), handle(ranks->comms[0]) {
+    comm = find_comm(handle);
+    ranks->comms.clear();  // tests end it
+  }
+  std::unique_ptr<UnwaitedRanks> ranks;
+  const ncclComm_t handle;
+  CommPointer comm;
+};
+
+TEST_CASE("abort ends a finalize that waits") {
+  const ServedBy served(kFakeNccl, false);
+  const Setting never("FAKE_NCCL_UNFINALIZED", "1");
+  Unwaited one;
+  const long before = calls_of_fake("CommFinalize");
+  CHECK(ncclCommFinalize(one.handle) == ncclInProgress);
+  while (calls_of_fake("CommFinalize") == before) std::this_thread::yield();
+  CHECK(ncclCommDestroy(one.handle) == ncclInvalidArgument);  // it is not finalized yet
+  CHECK(ncclCommAbort(one.handle) == ncclSuccess);
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
+  CHECK(one.comm->stage == Stage::aborted);
+}
+
+TEST_CASE("what is aborted stays so, whenever it is finalized") {
+  const ServedBy served(kFakeNccl, false);
+  const Setting never("FAKE_NCCL_UNFINALIZED", "1");
+  for (int i = 0; i < 50; ++i) {
+    Unwaited one;
+    const long aborted = calls_of_fake("CommAbort");
+    ncclResult_t result = ncclSuccess;
+    std::thread finalizer([&] { result = ncclCommFinalize(one.handle); });
+    CHECK(ncclCommAbort(one.handle) == ncclSuccess);
+    finalizer.join();
+    CHECK(result != ncclSuccess);
+    mscclc::testing::await_end_of_threads("mscclc-nccl");
+    CHECK(one.comm->stage == Stage::aborted);
+    CHECK(calls_of_fake("CommAbort") == aborted + 1);
+  }
+}
+
+TEST_CASE("a group finalizes nothing that is aborted before its end") {
+  const ServedBy served(kFakeNccl, false);
+  const bool fails = GENERATE(false, true);
+  Ranks ranks(1);
+  const CommPointer comm = find_comm(ranks.comms[0]);
+  const long before = calls_of_fake("CommFinalize");
+  ncclGroupStart();
+  CHECK(ncclCommFinalize(ranks.comms[0]) == ncclSuccess);
+  CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
+  if (fails) CHECK(ncclCommFinalize(ranks.comms[0]) == ncclInvalidArgument);
+  CHECK(ncclGroupEnd() == (fails ? ncclInvalidArgument : ncclInvalidUsage));
+  CHECK(comm->stage == Stage::aborted);
+  CHECK(calls_of_fake("CommFinalize") == before);
   ranks.comms.clear();
 }
 

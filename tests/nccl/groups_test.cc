@@ -44,7 +44,7 @@ TEST_CASE("a rank that cannot read its plan leaves the call to no other library 
   });
   Ranks ranks(2);
   std::vector<int> values(2, 1);
-  const long by_nccl = calls_of_fake("ncclAllReduce");
+  const long by_nccl = calls_of_fake("AllReduce");
   std::vector<ncclResult_t> results(2);
   std::vector<std::string> said(2);
   on_threads(2, [&](int r) {
@@ -59,7 +59,67 @@ TEST_CASE("a rank that cannot read its plan leaves the call to no other library 
     return ncclAllReduce(&values[r], &values[r], 1, kInt32, kSum, comm, nullptr);
   }) != ncclSuccess);
   CHECK(values == std::vector<int>(2, 1));
-  CHECK(calls_of_fake("ncclAllReduce") == by_nccl);
+  CHECK(calls_of_fake("AllReduce") == by_nccl);
+}
+
+/// What a row of a table picks, on all ranks, which is not for calls of their type.
+class OfOtherType final : public PlanProvider {
+ public:
+  explicit OfOtherType(uint32_t rank) : rank_(rank) {}
+  std::shared_ptr<const PickedPlan> pick(const PlanRequest&, std::vector<PassedOver>*,
+                                         Diagnostics& diagnostics) override {
+    diagnostics.error("wrong-plan", {},
+                      "'" + std::to_string(rank_) + "/library.json' picks a plan for 'bf16'");
+    return nullptr;
+  }
+
+ private:
+  const uint32_t rank_;
+};
+
+void serve_by_plans_of_other_type() {
+  set_plan_calls(
+      [](Communicator& communicator, const CollectivesOptions& options, Diagnostics& diagnostics) {
+        return make_calls_by(std::make_shared<OfOtherType>(communicator.rank()), communicator,
+                             options, diagnostics);
+      });
+}
+
+TEST_CASE("a call whose plan no rank can take is left to NCCL, as any that no plan serves") {
+  const bool has_nccl = GENERATE(false, true);
+  const ServedBy served(has_nccl ? kFakeNccl : nullptr, true);
+  serve_by_plans_of_other_type();
+  const int avg = 4;
+  const bool averages = GENERATE(false, true), needs_plan = GENERATE(false, true);
+  const Setting required("MSCCLC_REQUIRE_PLAN", needs_plan ? "1" : "0");
+  Ranks ranks(2);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<float> values(2);
+    const auto all_reduce = [&](int r, ncclComm_t comm) {
+      values[r] = static_cast<float>(1 + 2 * r);
+      return ncclAllReduce(&values[r], &values[r], 1, kFloat, averages ? avg : kSum, comm, nullptr);
+    };
+    const long by_nccl = !has_nccl ? 0 : calls_of_fake("AllReduce");
+    const bool fails = !has_nccl || needs_plan;
+    std::vector<std::string> said(2);
+    on_threads(2, [&](int r) {
+      ranks.results[r] = all_reduce(r, ranks.comms[r]);
+      said[r] = ncclGetLastError(nullptr);
+    });
+    if (fails) {
+      CHECK(std::ranges::count(ranks.results, ncclSuccess) == 0);
+      CHECK(values == std::vector<float>{1, 3});
+      for (int r = 0; r < 2; ++r) {
+        CHECK_THAT(said[r], Catch::Contains(std::to_string(r) + "/library.json' picks a plan"));
+      }
+      continue;
+    }
+    CHECK(ranks.results == std::vector<ncclResult_t>(2, ncclSuccess));
+    CHECK(values == std::vector<float>(2, averages ? 2.0f : 4.0f));
+    CHECK(ranks.together(all_reduce) == ncclSuccess);
+    CHECK(values == std::vector<float>(2, averages ? 2.0f : 4.0f));
+    CHECK(calls_of_fake("AllReduce") == by_nccl + 4);
+  }
 }
 
 TEST_CASE("a group that fails destroys nothing") {
@@ -362,6 +422,19 @@ TEST_CASE("abort while NCCL's communicator is made for a call leaves none, and n
   CHECK(calls_of_fake("CommAbort") == aborted + 2);
   CHECK(calls_of_fake("AllReduce") == called);
   ranks.comms.clear();
+}
+
+TEST_CASE("a call whose plan no rank can take is left to NCCL where no caller waits for it") {
+  const ServedBy served(kFakeNccl, true);
+  serve_by_plans_of_other_type();
+  const Setting later("MSCCLC_NCCL_COMM", "lazy");
+  const UnwaitedRanks ranks(2);
+  for (int round = 0; round < 2; ++round) {
+    int values[2] = {1, 2};
+    for (int r = 0; r < 2; ++r) CHECK(allreduce(values[r], ranks.comms[r]) == ncclInProgress);
+    CHECK(ranks.await_all() == ncclSuccess);
+    CHECK((values[0] == 3 && values[1] == 3));
+  }
 }
 
 TEST_CASE("what is wrong with a call that no caller waits for is said later") {

@@ -549,6 +549,24 @@ TEST_CASE("a communicator keeps the id by which it grows, for once [case-36]") {
   }) == ncclInvalidArgument);
 }
 
+TEST_CASE("a kept id of a growth that never came gives way to the one that a rank gives") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(2);
+  ncclUniqueId kept, id;
+  REQUIRE(ncclCommGetUniqueId(ranks.comms[0], &kept) == ncclSuccess);
+  REQUIRE(ncclCommGetUniqueId(ranks.comms[1], &id) == ncclSuccess);
+  std::vector<ncclComm_t> grown(3);
+  REQUIRE(grow(ranks, id, {nullptr, &id}, grown) == ncclSuccess);
+  CHECK(sum_of(grown) == 6);
+  for (ncclComm_t comm : grown) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+  // It has gone with that.
+  grown.assign(2, nullptr);
+  CHECK(ranks.together([&](int r, ncclComm_t comm) {
+    return ncclCommGrow(comm, 3, nullptr, -1, &grown[r], nullptr);
+  }) == ncclInvalidArgument);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("no rank gives"));
+}
+
 TEST_CASE("growing that is refused [case-36]") {
   const ServedBy served(kFakeNccl, false);
   Ranks ranks(2);

@@ -172,6 +172,24 @@ TEST_CASE("lines of NCCL_DEBUG that cannot be written are reported once") {
         "mscclc: lines of NCCL_DEBUG are lost: NCCL_DEBUG_FILE: No space left on device (28)\n");
 }
 
+TEST_CASE("a field of a configuration that has no effect on plans brings a warning, once") {
+  const ServedBy served(nullptr, true);
+  CallersConfig config(112, 23100);
+  config.at(96) = 1;
+  const std::string said = output_with({}, [&] {
+    for (int i = 0; i < 2; ++i) {
+      ncclUniqueId id;
+      ncclComm_t comm = nullptr;
+      REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+      REQUIRE(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclSuccess);
+      CHECK(ncclCommDestroy(comm) == ncclSuccess);
+    }
+  });
+  CHECK_THAT(said, Catch::Contains(" NCCL WARN launchOrderImplicit of a communicator's "
+                                   "configuration has no effect on calls that plans serve"));
+  CHECK(std::count(said.begin(), said.end(), '\n') == 1);
+}
+
 TEST_CASE("what NCCL ignores of its own variables counts as not set, and brings a warning") {
   const ServedBy served(nullptr, false);
   for (const auto& [name, value] : Settings{{"NCCL_MAX_CTAS", "0"},

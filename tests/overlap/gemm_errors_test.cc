@@ -239,6 +239,19 @@ TEST_CASE("a workspace that is too small is refused with both sizes") {
         }) == "");
 }
 
+TEST_CASE("a workspace is refused where the object has its own") {
+  for (const auto kind : {OverlapKind::gemm_reducescatter, OverlapKind::allgather_gemm}) {
+    CHECK(said_of_run(small_gemm(kind),
+                      [](OverlapCall& c, uint8_t* at) {
+                        c.workspace = at + 3072;
+                        c.workspace_bytes = 1024;
+                      }) ==
+          std::string(name(kind)) +
+              ": 'workspace' must be NULL: the object has its own, as it was made without "
+              "'caller_workspace'");
+  }
+}
+
 TEST_CASE("ranks that run objects in another order fail with both calls") {
   for (const char* backend : {"mscclc", "copy_engine", "serial"}) {
     std::vector<std::string> said(2);

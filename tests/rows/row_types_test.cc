@@ -342,12 +342,29 @@ TEST_CASE("columns are fixed before a plan runs") {
   CHECK(simulate(program, {.bytes = 80 * 4 * 5}, diagnostics).status == RunStatus::right);
 }
 
-TEST_CASE("rows of e4m3 begin at multiples of 16 bytes") {
-  const Program program = library_rows("allreduce_norm_quantize_owner", 2, 40);
+TEST_CASE("rows of e4m3 begin at multiples of 16 bytes, whenever columns are fixed") {
+  const std::string why =
+      "rows of 40 e4m3 are no multiple of 16 bytes; 32 columns are served, and 48";
+  Program program = library_rows("allreduce_norm_quantize_owner", 2, 48);
+  program.contract.columns = 40;
+  CHECK(rows_fault(program).value().message == "the output cannot hold its result: " + why);
   Diagnostics diagnostics;
   CHECK(simulate(program, {.bytes = 160 * 4}, diagnostics).status == RunStatus::refused);
-  CHECK(diagnostics.all().back().message ==
-        "rows of 40 e4m3 ('output') are no multiple of 16 bytes; 32 columns are served, and 48");
+  program.contract.columns = 8;
+  program.contract.any_columns = true;
+  CHECK(fix_columns(program, 40).value().message == why);
+  CHECK(!fix_columns(program, 48));
+}
+
+TEST_CASE("columns of which no type has a multiple of 16 bytes cannot be fixed") {
+  Program program = testing::row_plan("allreduce_norm", {{"N", "8"}});
+  program.contract.columns = 2;
+  program.contract.any_columns = true;
+  CHECK(!rows_fault(program));
+  CHECK(fix_columns(program, 6).value().message ==
+        "'columns' is 6: then a row is no multiple of 16 bytes in any type; of f32 4 columns are "
+        "served, and 8");
+  CHECK(!fix_columns(program, 12));
 }
 
 }  // namespace

@@ -100,4 +100,9 @@ std::optional<Library> open_library(const std::string& folder, Diagnostics& diag
   return std::nullopt;
 }
 
+std::optional<SumOrder> order_of_calls(const std::string& option, Diagnostics& diagnostics) {
+  if (const auto order = find_sum_order(option)) return order;
+  return Environment::of_process().order(diagnostics);
+}
+
 }  // namespace mscclc

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "ir/contract/order.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/support/result.h"
 #include "plans/format/library_table.h"
@@ -34,5 +35,10 @@ Result<NamedText> read_program(const std::string& path);
 /// directory, or else what is compiled in. Errors: those of the table, and no-library.
 [[nodiscard]] std::optional<Library> open_library(const std::string& folder,
                                                   Diagnostics& diagnostics);
+
+/// What sums of calls keep to: the order that an option names, or without one ("") what a job takes
+/// from MSCCLC_ORDER. nullopt: reported. Errors: bad-variable.
+[[nodiscard]] std::optional<SumOrder> order_of_calls(const std::string& option,
+                                                     Diagnostics& diagnostics);
 
 }  // namespace mscclc

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "ir/diagnostics/printable.h"
@@ -15,6 +16,8 @@ namespace {
 
 constexpr int kWarningMessage = 2;  // the protocol's number
 constexpr int kIncrementalChanges = 2;
+
+constexpr const char* kNoMemory = "takes more memory than there is";
 
 bool is_id(const Json& id) { return id.is_string() || id.is_number_integer(); }
 
@@ -94,9 +97,27 @@ void Server::handle(const Json& message, bool cancelled) {
     if (!is_answer) answer(is_id(id) ? id : Json(nullptr), Error{kInvalidRequest, "no method"});
     return;
   }
-  if (!wants_answer) return notification(*method, member(message, "params"));
+  const Json& params = member(message, "params");
+  if (!wants_answer) {
+    if (!within_memory([&] { notification(*method, params); })) {
+      log(fmt::format("{} {}", mscclc::quoted(*method), kNoMemory));
+    }
+    return;
+  }
   if (!is_id(id)) return answer(nullptr, Error{kInvalidRequest, "an id is a number or a text"});
-  answer(id, request(*method, member(message, "params"), cancelled));
+  Reply reply = Error{kInternalError, fmt::format("{} {}", mscclc::quoted(*method), kNoMemory)};
+  (void)within_memory([&] { reply = request(*method, params, cancelled); });
+  answer(id, std::move(reply));
+}
+
+bool Server::within_memory(const std::function<void()>& what) {
+  try {
+    what();
+    return true;
+  } catch (const std::bad_alloc&) {
+    for (const auto& [uri, document] : documents_) document->forget();
+    return false;
+  }
 }
 
 Reply Server::request(const std::string& method, const Json& params, bool cancelled) {

@@ -31,6 +31,7 @@ enum ErrorCode {
   kMethodNotFound = -32601,
   kInvalidParams = -32602,
   kNotInitialized = -32002,
+  kInternalError = -32603,
   kRequestFailed = -32803,
   kRequestCancelled = -32800,
 };
@@ -85,6 +86,8 @@ class Server {
 
   // ---- messages ----
   void handle(const Json& message, bool cancelled);
+  /// Does `what`; false: there is not enough memory, and documents forget what they know.
+  bool within_memory(const std::function<void()>& what);
   Reply request(const std::string& method, const Json& params, bool cancelled);
   void notification(const std::string& method, const Json& params);
   void answer(const Json& id, Reply reply);

@@ -37,9 +37,9 @@ void Server::opened(const Json& params) {
   const Json& document = member(params, "textDocument");
   const auto uri = text_of(document, "uri"), text = text_of(document, "text");
   if (!uri || !text) return log("didOpen without uri or text");
-  auto& entry = documents_[*uri];
-  entry = std::make_unique<Document>(*uri, *text, surroundings_);
-  if (const auto version = number_of(document, "version", INT32_MAX)) entry->version = *version;
+  auto made = std::make_unique<Document>(*uri, *text, surroundings_);
+  if (const auto version = number_of(document, "version", INT32_MAX)) made->version = *version;
+  documents_[*uri] = std::move(made);
   check_soon(*uri, now_);
   check_importers(*uri);
 }
@@ -110,7 +110,9 @@ void Server::check_due(Clock::time_point now) {
   const auto first = std::ranges::min_element(due_, {}, [](const auto& row) { return row.second; });
   if (first == due_.end() || first->second > now) return;
   const std::string uri = first->first;
-  publish(*documents_.at(uri));
+  if (!within_memory([&] { publish(*documents_.at(uri)); })) {
+    log(fmt::format("{} takes more memory to check than there is", mscclc::quoted(uri)));
+  }
 }
 
 void Server::publish(Document& document) {

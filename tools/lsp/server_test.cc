@@ -1,6 +1,7 @@
 #include "tools/lsp/server.h"
 
 #include <catch2/catch.hpp>
+#include <new>
 #include <vector>
 
 using namespace mscclc::lsp;
@@ -87,6 +88,28 @@ Json at(uint32_t line, uint32_t character) {
 constexpr std::chrono::milliseconds kNone{0};
 
 }  // namespace
+
+TEST_CASE("server: what takes more memory than there is gets an error, and the server goes on") {
+  bool has_memory = false;
+  Session s(true, [&](const std::string&) -> std::optional<std::string> {
+    if (!has_memory) throw std::bad_alloc();
+    return std::nullopt;
+  });
+  s.open("import \"b.mscl\"\n" + kFine);
+  s.open(kFine, "file:///fine.mscl");
+  s.pass(kPatience);
+  const Json at = {{"textDocument", {{"uri", kUri}}},
+                   {"position", {{"line", 1}, {"character", 3}}}};
+  for (const char* method : {"hover", "documentSymbol", "definition"}) {
+    INFO(method);
+    CHECK(s.error_of(std::string("textDocument/") + method, at) == kInternalError);
+  }
+  const Json fine = {{"textDocument", {{"uri", "file:///fine.mscl"}}}};
+  CHECK(s.error_of("textDocument/documentSymbol", fine) == 0);
+  has_memory = true;
+  CHECK(s.error_of("textDocument/documentSymbol", at) == 0);
+  CHECK_FALSE(s.server.exit_code());
+}
 
 TEST_CASE("server: what it can do, and how it ends") {
   Session session(false);

@@ -37,6 +37,10 @@ class ContractCheck {
       return fault(spec_.marks.columns, fmt::format("'columns' is {}; a row has 1 to {}",
                                                     spec_.columns, rows::kMaxColumns));
     }
+    if (rows && !spec_.any_columns) {
+      const auto why = width_fault(static_cast<uint32_t>(spec_.columns));
+      if (why) return fault(spec_.marks.columns, *why);
+    }
     if (spec_.kind == CollectiveKind::custom) {
       good = dims(spec_.input, "input", 0, spec_.marks.input) && good;
       good = dims(spec_.output, "output", 0, spec_.marks.output) && good;

@@ -29,7 +29,8 @@ struct List {
   bool consecutive() const {
     if (!data) return hole >= count;
     for (int64_t i = 1; i < count; ++i) {
-      if (data[i] != data[0] + i) return false;
+      const bool last = data[i - 1] == std::numeric_limits<int64_t>::max();
+      if (last || data[i] != data[i - 1] + 1) return false;
     }
     return true;
   }

@@ -25,13 +25,13 @@ std::string_view file_of_library(std::string_view name) {
 }
 
 LibraryCall library_call(const Program& program, const cost::Explanation& e, Dtype dtype,
-                         const Machine& machine) {
+                         SumOrder order, const Machine& machine) {
   const Contract& c = program.contract;
   LibraryCall call{.kind = c.kind, .ranks = c.ranks, .bytes = e.bytes, .dtype = dtype};
   call.root = c.root;
   if (c.shift != 0) call.shift = c.shift;
   call.links = machine.links;
-  call.order = std::max(call.order, c.order);
+  call.order = std::max(order, c.order);
   call.nodes = c.ranks % machine.gpus == 0 ? c.ranks / machine.gpus
                : c.ranks > machine.gpus    ? 0
                                            : 1;
@@ -77,14 +77,14 @@ std::string range_text(const LibraryRow& row) {
 }  // namespace
 
 void explain_choices(const Program& program, const Call& call, const Machine& machine,
-                     cost::Explanation& explanation) {
+                     SumOrder order, cost::Explanation& explanation) {
   // Those of the library's table compute nothing of rows.
   if (explanation.ranks > kMaxCompared || !program.functions.empty()) return;
   Diagnostics diagnostics;
   const auto table =
       LibraryTable::parse(file_of_library("library.json"), "library.json", diagnostics);
   if (!table || program.contract.kind == CollectiveKind::none) return;
-  const LibraryCall wanted = library_call(program, explanation, call.dtype, machine);
+  const LibraryCall wanted = library_call(program, explanation, call.dtype, order, machine);
   const LibraryChoice* picked = table->choose(wanted);
   if (picked == nullptr) return;
   std::vector<const LibraryRow*> rows;

@@ -25,7 +25,10 @@ __device__ __forceinline__ void count_call_late(uint64_t* calls, volatile uint32
   const bool counts = thread_of_block() == threads_of_block() - 1;
   if (counts) {
     const uint64_t call = fetch_add_relaxed_gpu(calls);
-    if (gave_up_before(call, call)) exit_thread();
+    if (gave_up_before(call, call)) {
+      uncount_call(calls);
+      exit_thread();
+    }
   }
   counted = 1;
   if (frees_next) let_next_begin();

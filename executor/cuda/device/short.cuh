@@ -101,7 +101,10 @@ static __device__ __noinline__ void run_targets(ShortState& state, const LaunchP
   await_kernel_ahead(kEarly && plan.frees_next);
   if constexpr (!kEarly) count_call_late(calls, state.counted, plan.frees_next);
   const uint32_t left = left_by_call_ahead(calls);
-  if (is_after_giving_up(call) || ahead_gave_up(left, call)) exit_thread();
+  if (is_after_giving_up(call) || ahead_gave_up(left, call)) {
+    if (kEarly && threadIdx.x == 0) uncount_call(calls);
+    exit_thread();
+  }
   for (uint32_t i = threadIdx.x; i < program.targets; i += blockDim.x) {
     run_target(state.waits, program.target[i], call);
   }
@@ -193,6 +196,7 @@ class ShortBlock {
     }
     if (is_after_giving_up(call_)) {
       if constexpr (!kEarly) exit_unmet(plan_);
+      if (threadIdx.x == 0) uncount_call(calls);
       exit_thread();
     }
     stamp_ = device::stamp_of(call_, arithmetic_.element());

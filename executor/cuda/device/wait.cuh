@@ -44,8 +44,8 @@ __device__ __forceinline__ WaitState wait_state(const device::LaunchPlan& plan,
 // kGaveUp, and c in the bits below that calls do not reach in months, one each 2 us. Calls after c
 // do nothing, as peers would take their signals and packets for those that are missing. Call c
 // itself passes over the mark: some threads of a block may have read the number before the mark was
-// there, others after. (So would call c + 2^21, if a graph were replayed that often after a
-// failure.)
+// there, others after. So would call c + 2^21, if graphs are replayed after a failure: calls that
+// find a mark are not counted, and there is none.
 inline constexpr uint64_t kGaveUp = uint64_t{1} << 63;
 inline constexpr uint32_t kNumberBits = 42;
 inline constexpr uint64_t kNumber = (uint64_t{1} << kNumberBits) - 1;
@@ -66,6 +66,12 @@ __device__ __forceinline__ bool is_after_giving_up(uint64_t& call) {
   const bool before = gave_up_before(call, call);
   call &= kNumber;
   return before;
+}
+
+/// Takes the call of a block off its count, once, as it does nothing: the number then stays where
+/// it is, close to that of the call that gave up.
+__device__ inline void uncount_call(uint64_t* count) {
+  atomicAdd(reinterpret_cast<unsigned long long*>(count), ~0ull);
 }
 
 /// How a block has given up, as bits: because others have, or for a reason that it has recorded.

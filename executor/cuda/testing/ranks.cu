@@ -82,6 +82,7 @@ class CudaRanks::State {
                                Diagnostics& d);
   Fault fault(uint32_t rank, uint32_t block) const;
   [[nodiscard]] bool read_stamps(std::vector<uint64_t>& words, Diagnostics& d) const;
+  [[nodiscard]] bool read_counts(std::vector<uint64_t>& words, Diagnostics& d) const;
   uint8_t* address(uint32_t rank, uint32_t call, uint32_t buffer) const {
     return buffers_.at(rank, call, buffer).address;
   }
@@ -334,6 +335,13 @@ bool CudaRanks::State::read_stamps(std::vector<uint64_t>& words, Diagnostics& d)
                    "read stamps", d);
 }
 
+bool CudaRanks::State::read_counts(std::vector<uint64_t>& words, Diagnostics& d) const {
+  words.assign(uint64_t{blocks_} * launch_.call_counts, 0);
+  return succeeded(cudaMemcpy(words.data(), launch_.calls, words.size() * sizeof(uint64_t),
+                              cudaMemcpyDeviceToHost),
+                   "read counts", d);
+}
+
 CudaRanks::CudaRanks(const Program& program) : state_(std::make_unique<State>(program)) {}
 CudaRanks::~CudaRanks() = default;
 
@@ -373,6 +381,10 @@ bool CudaRanks::in_short() const { return state_->apart().all_short(); }
 bool CudaRanks::has_multicast() const { return state_->has_multicast(); }
 
 bool CudaRanks::has_fast_kernel() const { return cuda::has_fast_kernel(state_->launch()); }
+
+bool CudaRanks::read_counts(std::vector<uint64_t>& words, Diagnostics& diagnostics) const {
+  return state_->read_counts(words, diagnostics);
+}
 
 bool CudaRanks::read_stamps(std::vector<uint64_t>& words, Diagnostics& diagnostics) const {
   return state_->read_stamps(words, diagnostics);

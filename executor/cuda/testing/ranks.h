@@ -120,6 +120,8 @@ class CudaRanks {
   void silence(uint32_t rank);
   /// How many blocks have begun since prepare(). REQUIRES: Options::counts_begun.
   uint32_t begun() const;
+  /// What the blocks of all ranks have counted, as LaunchPlan::calls.
+  [[nodiscard]] bool read_counts(std::vector<uint64_t>& words, Diagnostics& diagnostics) const;
   /// Why a block gave up in the last call.
   device::Fault fault(uint32_t rank, uint32_t block) const;
 

@@ -204,17 +204,14 @@ class CommGroup:
         self, mpi_comm: Any = None, torch_group: Any = None, interfaceIpPortTrio: str = "",
         rank: Optional[int] = None, size: Optional[int] = None, *, device: Optional[int] = None,
     ):  # fmt: skip
-        from mscclc.communicator import Communicator, unique_id
+        from mscclc.communicator import Communicator, id_of_group
 
         if mpi_comm is not None:
             self.communicator = Communicator.from_mpi(mpi_comm, device=device)
         elif torch_group is not None:
-            import torch.distributed as dist
-
-            ids = [unique_id() if torch_group.rank() == 0 else None]
-            dist.broadcast_object_list(ids, group=torch_group, group_src=0)
-            ranks = torch_group.size()
-            self.communicator = Communicator(ranks, ids[0], torch_group.rank(), device=device)
+            id = id_of_group(torch_group)
+            ranks, rank = torch_group.size(), torch_group.rank()
+            self.communicator = Communicator(ranks, id, rank, device=device)
         else:
             raise UsageError(
                 "a group is made of mpi_comm or torch_group; of ranks that meet at an address, by"

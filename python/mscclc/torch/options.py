@@ -25,7 +25,8 @@ class Options:
     `symmetric` (TORCH_MSCCLC_SYMMETRIC): a promise that in every collective either all ranks give the
     same parts of memory that the group has made symmetric, or none gives such memory. Then tensors of
     cuda are used where they lie, too, and ranks need not ask one another before calls on the host. Ranks
-    that break it may hang, or get wrong data.
+    that break it get an error (call-differs; at the first call in such memory it may take the group's
+    timeout), and the group has failed.
 
     `order` (MSCCLC_ORDER): what the bits of sums keep to, "any", "replicated", "ranks", "tree" or
     "exact" (docs/bits.md). mscclc.torch.order() says it for some calls only."""

@@ -15,6 +15,11 @@ def keep(group: str, order: Optional[str]) -> None:
     _of_groups[group] = order
 
 
+def of_group(name: str) -> Optional[str]:
+    """What a group of that name was made with."""
+    return _of_groups.get(name)
+
+
 def in_force(group: Optional[dist.ProcessGroup]) -> Optional[str]:
     """What sums over a group, or the default one, keep to now; None: as MSCCLC_ORDER says."""
     if of_calls is not None:

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from ..buffers import Buffer
-from ..communicator import MOST_SECONDS, Communicator, LoadedPlan, unique_id
+from ..communicator import MOST_SECONDS, Communicator, LoadedPlan, id_of_group, unique_id
 from ..errors import UsageError
 from ..row_plans import RowPlans
 from . import orders
@@ -65,10 +65,9 @@ def communicator(group: Optional[dist.ProcessGroup], device: torch.device) -> Co
     """Collective: a communicator of its own over a group, for tensors of a device. Ranks wait as long as the group's
     do."""
     rank, ranks = dist.get_rank(group), dist.get_world_size(group)
-    ids = [unique_id() if rank == 0 else None]
-    dist.broadcast_object_list(ids, group=group, group_src=0)
+    id = id_of_group(group)
     number = device.index if device.type == "cuda" else None
-    return Communicator(ranks, ids[0], rank, device=number, timeout=_timeout(group, device))
+    return Communicator(ranks, id, rank, device=number, timeout=_timeout(group, device))
 
 
 def _timeout(group, device):

@@ -12,7 +12,7 @@ import torch.distributed as dist
 
 from .._library import Call, check, library
 from .._numbers import DTYPE_DEFAULT, DTYPES, KINDS, OPS, order_number
-from ..communicator import Communicator, unique_id
+from ..communicator import Communicator, id_of_group
 from ..errors import LibraryError, UsageError
 
 _NAMES = {
@@ -36,11 +36,10 @@ class TensorCalls:
         self.size = dist.get_world_size(group)
         rank = dist.get_rank(group)
         on_gpu = self._device.type == "cuda"
-        ids = [unique_id() if rank == 0 else None]
-        dist.broadcast_object_list(ids, group=group, group_src=0)
         try:
+            id = id_of_group(group)
             self._comm = Communicator(
-                self.size, ids[0], rank, device=self._device.index if on_gpu else None, order=order
+                self.size, id, rank, device=self._device.index if on_gpu else None, order=order
             )
         except LibraryError as error:
             raise UsageError(

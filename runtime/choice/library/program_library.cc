@@ -36,14 +36,7 @@ struct ProgramLibrary::Order {
   uint64_t max_bytes = 0;
   uint32_t architecture = 0;  ///< of the GPUs whose kernels to look for; 0: of none
 
-  /// Names the plan: "allreduce_push:R=8,B=128,T=512".
-  std::string name() const {
-    std::string text;
-    for (const auto& [key, value] : choice.defines(call)) {
-      text += fmt::format("{}{}={}", text.empty() ? ':' : ',', key, value);
-    }
-    return choice.program + text;
-  }
+  std::string name() const { return choice.name(call); }
 };
 
 ProgramLibrary::ProgramLibrary(LibraryTable table, ReadLibraryFile read, std::string place,
@@ -55,7 +48,7 @@ ProgramLibrary::ProgramLibrary(LibraryTable table, ReadLibraryFile read, std::st
       target_(library_target()) {}
 
 std::string ProgramLibrary::name_of(const LibraryRow& row, const LibraryCall& call) const {
-  return place() + Order{row.choice, call}.name();
+  return place() + row.choice.name(call);
 }
 
 TableProvider::RowPlan ProgramLibrary::plan_of(const LibraryRow& row, const PlanRequest& request,

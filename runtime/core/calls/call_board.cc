@@ -22,7 +22,7 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 /// All of a record except its number, and what agrees with anything.
 auto key_of(const CallRecord& r) {
   return std::tie(r.bytes, r.row_pitch, r.offset, r.buffer, r.bind, r.executable, r.dtype, r.reduce,
-                  r.accumulate);
+                  r.accumulate, r.counts);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ struct CallRecord {
   uint8_t dtype = 0, reduce = 0, accumulate = 0;
   uint8_t placement = 0;  ///< 0: the rank's buffers cannot lie in each other, so it agrees with any
   uint8_t is_load = 0;    ///< 1: only the plan is known, and still to be loaded
-  uint8_t unused[3] = {};
+  std::array<uint8_t, 3> counts = {};  ///< digest of an alltoallv's (digest_of_counts())
 
   /// The same in all except the number.
   bool is_same(const CallRecord& other) const;

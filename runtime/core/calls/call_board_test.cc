@@ -59,7 +59,7 @@ TEST_CASE("call board: each field of a call counts, and a placement that a rank 
       [](CallRecord& r) { r.buffer[0] = 1; },  [](CallRecord& r) { r.buffer[1] = 1; },
       [](CallRecord& r) { r.bind = 1; },       [](CallRecord& r) { r.executable = 1; },
       [](CallRecord& r) { r.dtype = 1; },      [](CallRecord& r) { r.reduce = 1; },
-      [](CallRecord& r) { r.accumulate = 1; },
+      [](CallRecord& r) { r.accumulate = 1; }, [](CallRecord& r) { r.counts[2] = 1; },
   };
   const CallRecord plain;
   for (const auto change : changes) {

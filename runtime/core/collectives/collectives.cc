@@ -66,20 +66,20 @@ bool Collectives::State::make_ready(uint64_t most, Diagnostics& diagnostics) {
 bool Collectives::State::start(const CollectivesOptions& options, Diagnostics& diagnostics) {
   const auto check = Environment::of_process().number(Variable::MSCCLC_CHECK_CALLS, diagnostics);
   compares_calls_ = check.value_or(0) == 1;
-  const auto word = Environment::of_process().text(Variable::MSCCLC_ORDER, diagnostics);
+  const auto of_job = Environment::of_process().order(diagnostics);
   chain_ = options.chain;
   if (chain_ == nullptr) {
     chain_ = communicator_.device().chain_streams(options.replays, diagnostics);
   }
-  const SumOrder order =
-      options.order.value_or(find_sum_order(word.value_or("")).value_or(kDefaultOrder));
+  const SumOrder order = options.order.value_or(of_job.value_or(kDefaultOrder));
   const auto found = find_where_ranks_run(communicator_, order, diagnostics);
   const WhereRanksRun where = found.value_or(WhereRanksRun());
   chooser_.set_job({.where = where,
                     .order = order,
                     .most_blocks = most_blocks_of(options, where.multiprocessors)});
   any_order_ = options.beside > 1;
-  if (check && word && chain_ != nullptr && found && make_ready(options.ready_bytes, diagnostics)) {
+  if (check && of_job && chain_ != nullptr && found &&
+      make_ready(options.ready_bytes, diagnostics)) {
     return true;
   }
   communicator_.abort(diagnostics);  // the others may wait in the next step
@@ -181,6 +181,12 @@ PlanChoice Collectives::choose_once(const CollectiveCall& call, bool capturing,
   const auto planned = state_->planned(call);
   return visit && planned ? state_->chooser().choose(*planned, capturing, passed_over, diagnostics)
                           : PlanChoice();
+}
+
+bool Collectives::no_rank_chooses(const CollectiveCall& call, StreamHandle stream,
+                                  Diagnostics& why) {
+  const OneThread::Visit visit(state_->one_thread(), why);
+  return visit && state_->no_rank_picks(call, stream, why);
 }
 
 bool Collectives::waits_for_ranks(const CollectiveCall& call, StreamHandle stream) {

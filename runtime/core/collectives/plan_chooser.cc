@@ -49,33 +49,16 @@ LoadedPlans::Need PlanChooser::need(const CollectiveCall& planned) const {
           planned.registered && !has_root(planned.kind)};
 }
 
-// A message that is too large for its plan is made of calls that fit one: so what is picked for a
-// piece serves it. If nothing is, or the plan was registered by itself, the plan does it piece by
-// piece. pick_for_job() says the same of requests.
 PlanChoice PlanChooser::choose(const PlannedCall& planned, bool capturing,
                                std::vector<PassedOver>* passed_over, Diagnostics& diagnostics) {
-  const PlanRequest whole = request(planned, capturing);
-  const auto within = [&](uint64_t bytes) {
-    return std::min(planned.count, count_within(whole.call, bytes));
+  const PlanRequest asked = request(planned, capturing);
+  const auto most = [&](const PickedPlan& picked) {
+    return loaded_.most_at_once(picked, need(planned));
   };
-  PlanChoice choice{provider_->pick(whole, passed_over, diagnostics), planned.count};
-  if (choice.picked == nullptr) return choice;
-  uint64_t most = loaded_.most_at_once(*choice.picked, need(planned));
-  if (whole.call.bytes <= most) return choice;
-  if (!choice.picked->serves_pieces) {
-    PlannedCall piece = planned;
-    piece.count = within(piece_bytes_);
-    Diagnostics problems;
-    auto picked = provider_->pick(request(piece, capturing), passed_over, problems);
-    for (const Diagnostic& d : problems.all()) diagnostics.add(d);
-    if (problems.has_errors()) return {};
-    if (picked != nullptr) {
-      choice.picked = std::move(picked);
-      most = std::min(piece_bytes_, loaded_.most_at_once(*choice.picked, need(piece)));
-    }
-  }
-  choice.count = within(most);
-  return choice;
+  JobChoice choice =
+      pick_for_job(*provider_, asked, {piece_bytes_, most}, passed_over, diagnostics);
+  // Whole elements of every row.
+  return {std::move(choice.picked), choice.bytes / (asked.call.bytes / planned.count)};
 }
 
 /// Names what the call asks for, and the nearest plan.

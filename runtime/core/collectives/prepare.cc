@@ -7,6 +7,7 @@
 #include "runtime/core/collectives/arguments.h"
 #include "runtime/core/collectives/state.h"
 #include "runtime/support/observe/log.h"
+#include "runtime/support/result_kind.h"
 
 namespace mscclc {
 
@@ -60,9 +61,19 @@ std::optional<RegisteredCalls::Key> Collectives::State::key_of(const CollectiveC
   return std::nullopt;
 }
 
+/// Where other ranks do not bind with this one, they go on, and wait for its part in the call.
+BoundCall Collectives::State::bind_alone(const CollectiveCall& piece, Executable& executable,
+                                         Diagnostics& diagnostics) {
+  Diagnostics problems;
+  BoundCall bound = executable.bind(piece, problems);
+  if (!bound && lacks_memory(problems)) communicator_.abort(problems);
+  for (const Diagnostic& d : problems.all()) diagnostics.add(d);
+  return bound;
+}
+
 BoundCall Collectives::State::bind(const CollectiveCall& piece, Executable& executable,
                                    Diagnostics& diagnostics) {
-  if (!executable.binds_together()) return executable.bind(piece, diagnostics);
+  if (!executable.binds_together()) return bind_alone(piece, executable, diagnostics);
   const auto key = key_of(piece, executable, diagnostics);
   if (!key) {
     communicator_.abort(diagnostics);  // the others may wait in bind()
@@ -70,7 +81,8 @@ BoundCall Collectives::State::bind(const CollectiveCall& piece, Executable& exec
   }
   BoundCall bound = registered_.call(*key);
   if (bound) return bound;
-  bound = executable.bind(piece, diagnostics);
+  bound = executable.bind_waits(piece) ? executable.bind(piece, diagnostics)
+                                       : bind_alone(piece, executable, diagnostics);
   if (bound) registered_.keep(*key, bound);
   return bound;
 }
@@ -90,18 +102,21 @@ bool Collectives::State::prepare_piece(const CollectiveCall& call, const Collect
   return static_cast<bool>(made.bound);
 }
 
-/// The others may have picked a plan, and wait for this rank to load it: they learn why it does
-/// not.
+// The others may have picked a plan, and wait for this rank to load it: they learn why it does not.
+bool Collectives::State::no_rank_picks(const CollectiveCall& wanted, StreamHandle stream,
+                                       Diagnostics& why) {
+  const bool capturing = communicator_.device().is_capturing(stream);
+  return communicator_.no_rank_loads(
+      {.call = text_of(wanted, communicator_.rank(), capturing), .calls_ahead = *unlaunched_ + 1},
+      why);
+}
+
 PlanChoice Collectives::State::pick(const PlannedCall& wanted, StreamHandle stream,
-                                    const ReadyCall::State& ready, Diagnostics& diagnostics) {
+                                    Diagnostics& diagnostics) {
   Diagnostics problems;
   PlanChoice choice = chooser_.pick(wanted, stream, problems);
   if (choice.picked == nullptr && may_be_of_one_rank(problems)) {
-    const bool capturing = communicator_.device().is_capturing(stream);
-    (void)communicator_.load(nullptr,
-                             {.call = text_of(wanted, communicator_.rank(), capturing),
-                              .calls_ahead = ready.unlaunched.of_all() + 1},
-                             problems);
+    (void)no_rank_picks(wanted, stream, problems);
   }
   for (const Diagnostic& d : problems.all()) diagnostics.add(d);
   return choice;
@@ -120,7 +135,7 @@ bool Collectives::State::prepare(const CollectiveCall& call, const PlanChoice* c
     copy_here(call, ready);
     return true;
   }
-  const PlanChoice choice = chosen != nullptr ? *chosen : pick(*wanted, stream, ready, diagnostics);
+  const PlanChoice choice = chosen != nullptr ? *chosen : pick(*wanted, stream, diagnostics);
   if (choice.picked == nullptr) return false;
   CollectiveCall at_once = *wanted;
   at_once.count = choice.count;

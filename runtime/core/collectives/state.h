@@ -76,6 +76,9 @@ struct Collectives::State {
   [[nodiscard]] ReadyCall prepare(const CollectiveCall& call, const PlanChoice* chosen,
                                   StreamHandle stream, Diagnostics& diagnostics);
   bool waits_for_ranks(const CollectiveCall& planned, const PlanChoice& choice);
+  /// Collectives::no_rank_chooses(), of the call that a plan is to serve.
+  [[nodiscard]] bool no_rank_picks(const CollectiveCall& wanted, StreamHandle stream,
+                                   Diagnostics& why);
   [[nodiscard]] bool launch(const ReadyCall::State& ready, Diagnostics& diagnostics);
 
  private:
@@ -86,12 +89,14 @@ struct Collectives::State {
                              StreamHandle stream, ReadyCall::State& ready,
                              Diagnostics& diagnostics);
   [[nodiscard]] PlanChoice pick(const PlannedCall& wanted, StreamHandle stream,
-                                const ReadyCall::State& ready, Diagnostics& diagnostics);
+                                Diagnostics& diagnostics);
   [[nodiscard]] bool prepare_piece(const CollectiveCall& call, const CollectiveCall& planned,
                                    const CallRange& range, ReadyCall::State& ready,
                                    Diagnostics& diagnostics);
   [[nodiscard]] bool place(const CollectiveCall& call, const CallRange& range,
                            CollectiveCall& planned, ReadyPiece& ready, Diagnostics& diagnostics);
+  [[nodiscard]] BoundCall bind_alone(const CollectiveCall& piece, Executable& executable,
+                                     Diagnostics& diagnostics);
   [[nodiscard]] BoundCall bind(const CollectiveCall& piece, Executable& executable,
                                Diagnostics& diagnostics);
   std::optional<RegisteredCalls::Key> key_of(const CollectiveCall& piece,

@@ -135,6 +135,7 @@ void Binder::describe() {
   record.executable = x_.number;
   record.bytes = asked_.bytes;
   record.row_pitch = asked_.row_pitch;
+  record.counts = digest_of_counts(asked_.counts);
   record.dtype = record.accumulate = static_cast<uint8_t>(asked_.dtype);
   if (!contract_.reduces()) return;
   record.reduce = static_cast<uint8_t>(call_.reduce);

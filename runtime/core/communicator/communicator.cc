@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "ir/program/program.h"
 #include "ir/support/precondition.h"
@@ -203,15 +204,18 @@ std::shared_ptr<OneThread> Communicator::one_thread() const {
   return {state_->group, &state_->group->one_thread};
 }
 
-std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> plan,
-                                               const LoadOptions& options,
-                                               Diagnostics& diagnostics) {
-  RankGroup& group = *state_->group;
-  const OneThread::Visit visit(group.one_thread, diagnostics);
-  if (!visit || group.failure->report(diagnostics) != nullptr) return nullptr;
+namespace {
+
+/// What the ranks of a group say of the plan that they are to load.
+enum class Taken : uint8_t { by_all, by_none, no };
+
+/// By none: no rank has a plan, fit or not. Not by all: reported.
+Taken take_plan(RankGroup& group, const Program* plan, const LoadOptions& options,
+                Diagnostics& diagnostics) {
+  if (group.failure->report(diagnostics) != nullptr) return Taken::no;
   group.running.release();
   LoadBeside beside(group, group.records.loads + 1, options.calls_ahead, options.call);
-  if (!beside.begin(diagnostics)) return nullptr;
+  if (!beside.begin(diagnostics)) return Taken::no;
   bool able = plan != nullptr && verify_structure(*plan, diagnostics);
   if (plan == nullptr && !diagnostics.has_errors()) {
     refuse(diagnostics, "no-plan", "there is no plan; it is nullptr");
@@ -224,10 +228,28 @@ std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> pl
   }
   const bool taken = group.agree(able, "take the plan", diagnostics);
   beside.end();
-  if (!taken) {
-    group.note_call(options.call, diagnostics);
-    Diagnostics ignored;  // there is an error already
-    (void)group.agree(true, "leave the plan", ignored);
+  if (taken) return Taken::by_all;
+  group.note_call(options.call, diagnostics);
+  Diagnostics ignored;  // there is an error already
+  const std::vector<uint8_t> own(plan == nullptr ? 0 : 1);
+  std::vector<std::vector<uint8_t>> all;
+  const bool left = group.exchange(true, own, "leave the plan", all, ignored);
+  return left && std::ranges::all_of(all, &std::vector<uint8_t>::empty) ? Taken::by_none
+                                                                        : Taken::no;
+}
+
+}  // namespace
+
+bool Communicator::no_rank_loads(const LoadOptions& options, Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  return visit && take_plan(*state_->group, nullptr, options, diagnostics) == Taken::by_none;
+}
+
+std::unique_ptr<Executable> Communicator::load(std::shared_ptr<const Program> plan,
+                                               const LoadOptions& options,
+                                               Diagnostics& diagnostics) {
+  const OneThread::Visit visit(state_->group->one_thread, diagnostics);
+  if (!visit || take_plan(*state_->group, plan.get(), options, diagnostics) != Taken::by_all) {
     return nullptr;
   }
   // All ranks are here, so all calls have been launched that this rank's wait for.

@@ -82,6 +82,11 @@ class RunCheck {
     return aligned({"gathered"}, call.gathered);
   }
   bool workspace(const OverlapCall& call, uint64_t bytes) {
+    if (config_.own_workspace && call.workspace != nullptr) {
+      return refuse(
+          "'workspace' must be NULL: the object has its own, as it was made without "
+          "'caller_workspace'");
+    }
     if (bytes == 0) return true;
     if (call.workspace_bytes < bytes || call.workspace == nullptr) {
       return refuse(fmt::format("the workspace must have {} bytes; {}", bytes,

@@ -189,7 +189,8 @@ std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFac
                        .chunks = config.chunks,
                        .budget = config.budget,
                        .why = "asked for by name"};
-  const std::vector<OverlapBackend> backends = overlap_backends(facts.nccl, facts.cublasmp);
+  const std::vector<OverlapBackend> backends =
+      overlap_backends({.nccl = facts.nccl, .cublasmp = facts.cublasmp});
   const auto found = std::ranges::find(backends, config.backend, &OverlapBackend::name);
   if (found == backends.end()) {
     refuse_overlap(
@@ -239,20 +240,22 @@ std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFac
 
 namespace mscclc {
 
-std::vector<OverlapBackend> overlap_backends(const std::string& nccl, const std::string& cublasmp) {
+std::vector<OverlapBackend> overlap_backends(const OverlapMissing& missing) {
   using namespace overlap;
+  const auto backend = [&](std::string_view name, const char* what, const std::string& library) {
+    const std::string& why_not = missing.device.empty() ? library : missing.device;
+    return OverlapBackend{std::string(name), why_not.empty(),
+                          why_not.empty() ? what : "not there: " + why_not};
+  };
   return {
-      {std::string(kAuto), true, "what was measured to be the fastest; else serial"},
-      {std::string(kFlagged), true,
-       "a plan with flags beside GEMMs of chunks; sums in the order of the ranks"},
-      {std::string(kCopyEngine), true,
-       "the same, with copies by copy engines: GEMMs have all multiprocessors but one"},
-      {std::string(kSerial), true, "a collective of this library, then the GEMM; or the reverse"},
-      {std::string(kNccl), nccl.empty(),
-       nccl.empty() ? "NCCL's collective, then the GEMM; or the reverse" : "not there: " + nccl},
-      {std::string(kCublasMp), cublasmp.empty(),
-       cublasmp.empty() ? "cuBLASMp's GEMMs, which communicate themselves"
-                        : "not there: " + cublasmp}};
+      backend(kAuto, "what was measured to be the fastest; else serial", ""),
+      backend(kFlagged, "a plan with flags beside GEMMs of chunks; sums in the order of the ranks",
+              ""),
+      backend(kCopyEngine,
+              "the same, with copies by copy engines: GEMMs have all multiprocessors but one", ""),
+      backend(kSerial, "a collective of this library, then the GEMM; or the reverse", ""),
+      backend(kNccl, "NCCL's collective, then the GEMM; or the reverse", missing.nccl),
+      backend(kCublasMp, "cuBLASMp's GEMMs, which communicate themselves", missing.cublasmp)};
 }
 
 }  // namespace mscclc

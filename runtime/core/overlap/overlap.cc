@@ -271,9 +271,9 @@ Overlap::~Overlap() = default;
 
 std::unique_ptr<Overlap> Overlap::create(OverlapOwner owner, const OverlapConfig& config,
                                          const OverlapOptions& options, Diagnostics& diagnostics) {
-  const auto word = Environment::of_process().text(Variable::MSCCLC_ORDER, diagnostics);
+  const auto of_job = Environment::of_process().order(diagnostics);
   OverlapConfig wanted = config;
-  if (!wanted.order) wanted.order = find_sum_order(word.value_or("")).value_or(kDefaultOrder);
+  if (!wanted.order) wanted.order = of_job.value_or(kDefaultOrder);
   auto state = std::make_unique<State>(std::move(owner), std::move(wanted), options);
   if (!state->make(diagnostics)) return nullptr;
   return std::unique_ptr<Overlap>(new Overlap(std::move(state)));

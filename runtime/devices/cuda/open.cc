@@ -53,7 +53,7 @@ KernelLauncher interpreter() {
 
 }  // namespace
 
-bool has_gpu_part() { return true; }
+std::string why_no_gpu_part() { return ""; }
 
 int count_gpus(Diagnostics& diagnostics) {
   const Driver* driver = load_driver(diagnostics);

@@ -4,14 +4,14 @@ namespace mscclc::cuda {
 namespace {
 
 void report(Diagnostics& diagnostics) {
-  diagnostics.error("no-gpu-part", {}, "this mscclc was built without the GPU part")
+  diagnostics.error("no-gpu-part", {}, why_no_gpu_part())
       .notes.push_back({"with CUDA's nvcc: bazel build --config=cuda //tools:mscclc "
                         "//runtime/doors/c:libmscclc.so.0 //runtime/doors/nccl:libnccl.so.2"});
 }
 
 }  // namespace
 
-bool has_gpu_part() { return false; }
+std::string why_no_gpu_part() { return "this mscclc was built without the GPU part"; }
 
 int count_gpus(Diagnostics& diagnostics) {
   report(diagnostics);

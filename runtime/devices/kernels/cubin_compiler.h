@@ -33,6 +33,13 @@ std::unique_ptr<CubinCompiler> find_nvcc();
 /// or this program is linked statically and loads no libraries.
 Result<std::unique_ptr<CubinCompiler>> find_nvrtc(const Environment& environment);
 
+/// True if MSCCLC_NVRTC names a file.
+bool names_nvrtc(const Environment& environment);
+
+/// What compiles while a job runs: NVRTC, or else nvcc. An error: there is neither, or the
+/// file that MSCCLC_NVRTC names is no libnvrtc.
+Result<std::unique_ptr<CubinCompiler>> find_compiler(const Environment& environment);
+
 /// Where a libnvrtc may be, the best first: what the process has loaded, which fits its driver;
 /// beside libraries of CUDA that it has loaded, and where PyTorch's wheels put it; the toolkit's.
 /// `loaded`: paths of the process's libraries.

@@ -72,6 +72,18 @@ std::vector<std::string> nvrtc_places(std::span<const std::string> loaded,
   return places;
 }
 
+bool names_nvrtc(const Environment& environment) {
+  const std::string_view named = environment.raw(Variable::MSCCLC_NVRTC);
+  return !named.empty() && named != "none";
+}
+
+Result<std::unique_ptr<CubinCompiler>> find_compiler(const Environment& environment) {
+  auto nvrtc = find_nvrtc(environment);
+  if (nvrtc || names_nvrtc(environment)) return nvrtc;
+  if (auto nvcc = find_nvcc()) return nvcc;
+  return Error{nvrtc.error().text() + ", and no nvcc"};
+}
+
 Result<std::unique_ptr<CubinCompiler>> find_nvrtc(const Environment& environment) {
   if (is_static_program()) return Error{"a program that is linked statically loads no libnvrtc"};
   Diagnostics reported;  // by check_settings()

@@ -183,10 +183,14 @@ Result<KernelImage> CachingKernelMaker::compile(const std::string& key, const st
 namespace {
 
 Result<std::unique_ptr<CubinCompiler>> find_process_compiler() {
-  auto nvrtc = find_nvrtc(Environment::of_process());
-  if (nvrtc) return nvrtc;
-  if (auto nvcc = find_nvcc()) return nvcc;
-  return Error{nvrtc.error().text() + ", and no nvcc"};
+  const Environment environment = Environment::of_process();
+  auto found = find_compiler(environment);
+  if (!found && names_nvrtc(environment)) {
+    log_always(
+        LogArea::load, std::nullopt,
+        fmt::format("kernels of plans are not compiled: {}", one_line(found.error().text())));
+  }
+  return found;
 }
 
 /// A wrong value of a variable is check_settings()'s.

@@ -1,6 +1,9 @@
 // libnvrtc is given all that it needs, and what it says is passed on.
 // tests/compiled/real_nvrtc_test.cc compiles kernels by the real one.
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -53,6 +56,28 @@ TEST_CASE("MSCCLC_NVRTC names the library, or none") {
   REQUIRE(!none);
   CHECK(none.error() == "MSCCLC_NVRTC is none");
   const auto wrong = find("/nowhere/libnvrtc.so");
+  REQUIRE(!wrong);
+  CHECK_THAT(wrong.error().text(), Catch::StartsWith("MSCCLC_NVRTC is '/nowhere/libnvrtc.so': "));
+}
+
+TEST_CASE("nvcc takes no place of a libnvrtc that MSCCLC_NVRTC names") {
+  const char* const base = std::getenv("TEST_TMPDIR");
+  const auto home = std::filesystem::path(base == nullptr ? "/tmp" : base) / "cuda";
+  std::filesystem::create_directories(home / "bin");
+  const auto nvcc = home / "bin/nvcc";
+  std::ofstream(nvcc) << "#!/bin/sh\necho a stub\n";
+  std::filesystem::permissions(nvcc, std::filesystem::perms::owner_all);
+  REQUIRE(::setenv("CUDA_HOME", home.c_str(), 1) == 0);
+  const auto find = [](const char* value) {
+    return find_compiler(Environment(Environment::Values{{"MSCCLC_NVRTC", value}}));
+  };
+  const auto none = find("none"), fake = find(kFake), wrong = find("/nowhere/libnvrtc.so");
+  ::unsetenv("CUDA_HOME");
+  std::filesystem::remove_all(home);
+  REQUIRE(none);
+  CHECK((*none)->version() == "nvcc a stub");
+  REQUIRE(fake);
+  CHECK((*fake)->version() == "NVRTC 12.99");
   REQUIRE(!wrong);
   CHECK_THAT(wrong.error().text(), Catch::StartsWith("MSCCLC_NVRTC is '/nowhere/libnvrtc.so': "));
 }

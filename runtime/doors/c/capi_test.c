@@ -699,6 +699,25 @@ static void threads(void) {
   CHECK(board.removed == 1);
 }
 
+/* What meets by a store has raised the soft limit of descriptors, in a process that did nothing
+ * before. */
+static void limit_at_a_store(uint32_t rank, const int pipe_fds[2]) {
+  mscclc_store_t store = MSCCLC_STORE_INIT;
+  mscclc_comm_t *comm = NULL;
+  const mscclc_config_t config = host();
+  struct rlimit limit;
+  (void)pipe_fds;
+  CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  limit.rlim_cur = 200;
+  CHECK(limit.rlim_max > 200 && setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  store.user = &board;
+  store.set = board_set;
+  store.get = board_get;
+  OK(mscclc_comm_create_store(&comm, 1, rank, &store, "limit", &config));
+  CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 200);
+  OK(mscclc_comm_destroy(comm));
+}
+
 /* ---- One thread that drives several ranks ---- */
 
 static mscclc_comm_t *comms[kRanks];
@@ -958,7 +977,24 @@ static void given_up_at_a_store(void) {
   CHECK(strstr(mscclc_last_error(), "its store says that it has given up") != NULL);
 }
 
-/* The same where an id was made, which has only the environment's timeout. */
+/* Rank 0 makes no id, and rank 1 does not wait for one. */
+static void no_id_at_a_store(void) {
+  board_t own = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, "", "", 0, 0};
+  mscclc_store_t store = MSCCLC_STORE_INIT;
+  mscclc_comm_t *comm = NULL;
+  const mscclc_config_t config = host();
+  store.user = &own;
+  store.set = board_set;
+  store.get = board_get;
+  setenv("MSCCLC_SOCKET_IFNAME", "=nosuch0", 1);
+  CHECK(mscclc_comm_create_store(&comm, 2, 0, &store, "no id", &config) != MSCCLC_SUCCESS);
+  unsetenv("MSCCLC_SOCKET_IFNAME");
+  CHECK(strstr(mscclc_last_error(), "=nosuch0") != NULL);
+  CHECK(mscclc_comm_create_store(&comm, 2, 1, &store, "no id", &config) == MSCCLC_PEER_FAILED);
+  CHECK(strstr(mscclc_last_error(), "rank 0 has made no id: ") != NULL && comm == NULL);
+}
+
+/* alone_at_a_store() where an id was made, which has only the environment's timeout. */
 static mscclc_result_t create_at_an_id(mscclc_comm_t **comm, const mscclc_config_t *config) {
   mscclc_unique_id_t made;
   OK(mscclc_unique_id(&made));
@@ -1084,6 +1120,7 @@ static void without_communicators(void) {
 int main(void) {
   processes(kRanks, rank_of_a_process);
   processes(2, split_of_who_dies);
+  processes(1, limit_at_a_store);
 #if !defined(MSCCLC_TSAN) && !defined(MSCCLC_ASAN)
   children_of_who_made_the_id();
 #endif
@@ -1096,6 +1133,7 @@ int main(void) {
   without_communicators();
   alone_at_a_store();
   given_up_at_a_store();
+  no_id_at_a_store();
   alone_at_an_id();
   by_the_environment();
   by_a_wrong_id();

@@ -6,6 +6,8 @@
 #include <optional>
 #include <tuple>
 
+#include "ir/diagnostics/first_message.h"
+#include "ir/diagnostics/printable.h"
 #include "runtime/api/bootstrap.h"
 #include "runtime/api/gpu.h"
 #include "runtime/api/host_device.h"
@@ -86,6 +88,7 @@ mscclc_result_t finish(std::unique_ptr<Bootstrap> bootstrap, Part part, mscclc_c
 std::optional<std::string> make_id(bool one_machine,
                                    std::optional<std::chrono::milliseconds> timeout,
                                    Diagnostics& diagnostics) {
+  raise_descriptor_limit();
   auto options = read_host_options(diagnostics);
   if (!options) return std::nullopt;
   options->one_machine = one_machine;
@@ -101,6 +104,7 @@ std::optional<std::string> make_id(bool one_machine,
 mscclc_result_t join(const std::string& id, uint32_t rank, uint32_t ranks, Part part,
                      mscclc_comm_t** comm, Diagnostics& diagnostics,
                      std::function<bool(Diagnostics&)> gives_up = nullptr) {
+  raise_descriptor_limit();
   const auto parsed = UniqueId::parse(id, diagnostics);
   if (!parsed) return fail(diagnostics);
   auto bootstrap = join_job(*parsed, rank, ranks, part.timeout, own_hub(*parsed), diagnostics,
@@ -125,13 +129,20 @@ class Store {
     diagnostics.error("bootstrap-gone", {}, fmt::format("the store does not take '{}'", key_));
     return false;
   }
+  /// Instead of an id that could not be made, as the others wait for one.
+  void put_why_not(const Diagnostics& why) const {
+    Diagnostics ignored;  // this rank fails in any case
+    (void)put_id((kNoId + first_message(why)).substr(0, UniqueId::kMaxText), ignored);
+  }
   std::optional<std::string> get_id(Diagnostics& diagnostics) const {
     std::string id(UniqueId::kMaxText, '\0');
     size_t bytes = id.size();
     const auto most = static_cast<uint32_t>(std::min<int64_t>(timeout_.count(), UINT32_MAX));
     if (store_.get(store_.user, key_.c_str(), id.data(), &bytes, most) == 0) {
       id.resize(std::min(bytes, id.size()));  // so much is too long for an id
-      return id;
+      if (!id.starts_with(kNoId)) return id;
+      diagnostics.error("peer-failed", {}, "rank 0 has made " + printable_line(id));
+      return std::nullopt;
     }
     diagnostics.error(
         "bootstrap-timeout", {},
@@ -152,6 +163,7 @@ class Store {
   }
 
  private:
+  static constexpr const char* kNoId = "no id: ";
   const mscclc_store_t& store_;
   const std::string key_;
   const std::chrono::milliseconds timeout_;
@@ -160,6 +172,7 @@ class Store {
 mscclc_result_t meet_by_store(const Store& store, uint32_t rank, uint32_t ranks, Part part,
                               mscclc_comm_t** comm, Diagnostics& diagnostics) {
   const auto id = rank == 0 ? make_id(false, part.timeout, diagnostics) : store.get_id(diagnostics);
+  if (!id && rank == 0) store.put_why_not(diagnostics);
   if (!id || (rank == 0 && !store.put_id(*id, diagnostics))) return fail(diagnostics);
   const mscclc_result_t result =
       join(*id, rank, ranks, std::move(part), comm, diagnostics, store.gives_up());
@@ -247,7 +260,6 @@ using namespace mscclc::capi;
 mscclc_result_t mscclc_unique_id(mscclc_unique_id_t* id) {
   return guarded([&] {
     if (id == nullptr) return refuse("mscclc_unique_id", "'id' is NULL");
-    raise_descriptor_limit();
     Diagnostics diagnostics;
     const auto text = make_id(false, std::nullopt, diagnostics);
     if (!text) return fail(diagnostics);
@@ -263,7 +275,6 @@ mscclc_result_t mscclc_comm_create(mscclc_comm_t** comm, uint32_t ranks,
   return guarded([&] {
     const NvtxRange range = range_of("mscclc_comm_create");
     if (comm == nullptr) return refuse("mscclc_comm_create", "'comm' is NULL");
-    raise_descriptor_limit();
     *comm = nullptr;
     if (id == nullptr) return refuse("mscclc_comm_create", "'id' is NULL");
     Diagnostics diagnostics;

@@ -6,6 +6,7 @@
 #include "plans/format/plan_json.h"
 #include "runtime/doors/c/errors.h"
 #include "runtime/doors/c/handles.h"
+#include "runtime/support/environment/environment.h"
 
 using namespace mscclc;
 using namespace mscclc::capi;
@@ -26,12 +27,13 @@ mscclc_result_t mscclc_plan_explain(const char* json, size_t bytes, uint64_t mes
     const auto program = read_plan({json, bytes}, "plan", diagnostics);
     if (!program) return fail(diagnostics);
     const auto found = find_machine(machine, diagnostics);
-    if (!found) return fail(diagnostics);
+    const auto order = Environment::of_process().order(diagnostics);
+    if (!found || !order) return fail(diagnostics);
     const Call call = cost::call_of(*program, message_bytes, static_cast<Dtype>(type));
     auto explained = cost::explain(*program, call, *found, diagnostics, message_bytes);
     if (!explained) return fail(diagnostics);
     explained->not_proved = why_not_proved(*program, Sources());
-    explain_choices(*program, call, *found, *explained);
+    explain_choices(*program, call, *found, *order, *explained);
     *explanation = copy_text(explanation_json(*explained));
     return mscclc_result_t{MSCCLC_SUCCESS};
   });

@@ -61,6 +61,7 @@ struct mscclc_plan : mscclc::capi::Handled {
   int32_t device;                                      ///< mscclc_config_t::device
   std::shared_ptr<mscclc::OneThread> one_thread;       ///< of its communicator
   std::shared_ptr<const std::atomic<bool>> finalized;  ///< likewise
+  std::weak_ptr<mscclc::Communicator> communicator;
   std::unique_ptr<mscclc::Executable> executable;
   uint32_t rank = 0;
   mscclc::Contract contract;  ///< of its program, and how that aligns chunks

@@ -25,6 +25,8 @@ mscclc_result_t mscclc_memory_create(mscclc_comm_t* comm, size_t bytes, mscclc_m
     const Use<mscclc_comm> use(comm);
     if (!use) return use.refuse("mscclc_memory_create", kNoComm);
     Diagnostics diagnostics;
+    const OneThread::Visit visit(*comm->communicator->one_thread(), diagnostics);
+    if (!visit) return fail(diagnostics);
     auto made = std::make_unique<mscclc_memory>();
     made->device = comm->device;
     made->memory = comm->device->allocate(bytes, "memory of the application", diagnostics);
@@ -78,6 +80,8 @@ mscclc_result_t mscclc_write(mscclc_comm_t* comm, void* to, const void* from, si
       return refuse("mscclc_write", "'to' or 'from' is NULL");
     }
     Diagnostics diagnostics;
+    const OneThread::Visit visit(*comm->communicator->one_thread(), diagnostics);
+    if (!visit) return fail(diagnostics);
     return result(comm->device->write(to, from, bytes, diagnostics), diagnostics);
   });
 }
@@ -90,6 +94,8 @@ mscclc_result_t mscclc_read(mscclc_comm_t* comm, void* to, const void* from, siz
       return refuse("mscclc_read", "'to' or 'from' is NULL");
     }
     Diagnostics diagnostics;
+    const OneThread::Visit visit(*comm->communicator->one_thread(), diagnostics);
+    if (!visit) return fail(diagnostics);
     return result(comm->device->read(to, from, bytes, diagnostics), diagnostics);
   });
 }
@@ -145,6 +151,8 @@ mscclc_result_t mscclc_stream_create(mscclc_comm_t* comm, mscclc_stream_t* strea
     const Use<mscclc_comm> use(comm);
     if (!use) return use.refuse("mscclc_stream_create", kNoComm);
     Diagnostics diagnostics;
+    const OneThread::Visit visit(*comm->communicator->one_thread(), diagnostics);
+    if (!visit) return fail(diagnostics);
     *stream = comm->device->create_stream(diagnostics);
     return result(*stream != nullptr, diagnostics);
   });

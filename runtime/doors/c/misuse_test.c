@@ -62,8 +62,11 @@ static void *enter_too(void *unused) {
   mscclc_comm_t *const comm = comms[0];
   mscclc_call_t call = MSCCLC_CALL_INIT;
   mscclc_comm_t *child = NULL;
+  mscclc_memory_t *made = NULL;
+  mscclc_stream_t stream = NULL;
   char *text = NULL;
   int32_t waits = 0;
+  float other = 0;
   while (!first_call && !queued) sched_yield();
   /* Until the other one is inside, there is no such registration. It stays inside until the other
    * is refused. */
@@ -77,7 +80,12 @@ static void *enter_too(void *unused) {
   MISUSE(mscclc_waits(comm, &call, streams[0], &waits), kTwoThreads);
   MISUSE(mscclc_comm_split(comm, 0, 0, &child, NULL), kTwoThreads);
   MISUSE(mscclc_comm_finalize(comm), kTwoThreads);
+  MISUSE(mscclc_stream_create(comm, &stream), kTwoThreads);
   MISUSE(mscclc_stream_destroy(comm, streams[0]), kTwoThreads);
+  MISUSE(mscclc_memory_create(comm, 4, &made), kTwoThreads);
+  MISUSE(mscclc_write(comm, &other, &waits, 4), kTwoThreads);
+  MISUSE(mscclc_read(comm, &other, &waits, 4), kTwoThreads);
+  CHECK(stream == NULL && made == NULL);
   MISUSE(mscclc_comm_destroy(comm), kTwoThreads);
   OK(mscclc_comm_async_error(comm));
   refused = 1;

@@ -248,7 +248,7 @@ MSCCLC_API size_t mscclc_memory_bytes(const mscclc_memory_t *memory);
 MSCCLC_API mscclc_result_t mscclc_memory_retain(mscclc_memory_t *memory);
 MSCCLC_API mscclc_result_t mscclc_memory_release(mscclc_memory_t *memory);
 
-/* Copies between memory of the host and of the device, and waits. */
+/* Copies between memory of the host and of the device, and waits for that, not for streams. */
 MSCCLC_API mscclc_result_t mscclc_write(mscclc_comm_t *comm, void *to, const void *from,
                                         size_t bytes);
 MSCCLC_API mscclc_result_t mscclc_read(mscclc_comm_t *comm, void *to, const void *from,
@@ -322,8 +322,8 @@ typedef struct mscclc_call {
   mscclc_op_t op;            /* of allreduce, reduce and reducescatter */
   mscclc_dtype_t accumulate; /* the type to add up in, or MSCCLC_DTYPE_DEFAULT */
   uint32_t root;             /* of reduce, gather, broadcast and scatter */
-  int32_t registered; /* not 0: both buffers are registered, at the same offsets on all ranks: a
-                       * promise that only MSCCLC_CHECK_CALLS checks */
+  int32_t registered; /* not 0: both buffers are registered, at the same offsets on all ranks; a
+                       * call of a rank that breaks this promise is refused (call-differs) */
   int64_t shift;      /* of sendrecv: to the rank so many places on, and from so many back */
   uint64_t count;     /* elements of one rank's part, as NCCL counts them */
   const void *input;

@@ -206,14 +206,9 @@ mscclc_result_t mscclc_overlap_backends(int32_t device, char** text) {
       const auto why = fmt::format("'device' is {}, which is no GPU and not MSCCLC_HOST", device);
       return refuse("mscclc_overlap_backends", why.c_str());
     }
-    auto backends =
-        overlap_backends(nccl_library(on_host).missing, cublasmp_library(on_host).missing);
-    if (!on_host && !cuda::has_gpu_part()) {
-      for (OverlapBackend& one : backends) {
-        one.available = false;
-        one.why = "not there: this library was built without the GPU part";
-      }
-    }
+    const auto backends = overlap_backends({.device = on_host ? "" : cuda::why_no_gpu_part(),
+                                            .nccl = nccl_library(on_host).missing,
+                                            .cublasmp = cublasmp_library(on_host).missing});
     *text = json_text([&](JsonWriter& json) {
       json.list(backends, [&](const OverlapBackend& backend) {
         json.object("name", backend.name, "available", backend.available, "why", backend.why);

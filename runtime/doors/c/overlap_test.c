@@ -385,8 +385,15 @@ static void check_backends(void) {
              "'device' is -5, which is no GPU and not MSCCLC_HOST");
   CHECK(text == NULL);
   OK(mscclc_overlap_backends(0, &text));
-  if (strstr(text, "built without the GPU part") != NULL) {
-    CHECK(strstr(text, "true") == NULL);
+  if (strstr(text, "true") == NULL) { /* making an object says the same */
+    static const char why[] = "this mscclc was built without the GPU part";
+    const uint64_t n = kColumns;
+    mscclc_overlap_config_t config = config_of(MSCCLC_ALLGATHER_GEMM, &n);
+    mscclc_overlap_t *overlap = NULL;
+    CHECK(strstr(text, why) != NULL);
+    config.device = 0;
+    CHECK(mscclc_overlap_create(NULL, &config, &overlap) != MSCCLC_SUCCESS);
+    CHECK(strstr(mscclc_last_error(), why) != NULL);
   } else {
     CHECK(strstr(text, "{\"name\": \"mscclc\", \"available\": true") != NULL);
   }

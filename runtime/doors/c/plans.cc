@@ -15,6 +15,7 @@
 #include "runtime/doors/c/plan_text.h"
 #include "runtime/doors/c/ranges.h"
 #include "runtime/support/process/per_process.h"
+#include "runtime/support/result_kind.h"
 
 namespace mscclc::capi {
 
@@ -268,6 +269,7 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
     made->device = comm->config.device;
     made->one_thread = comm->communicator->one_thread();
     made->finalized = comm->finalized;
+    made->communicator = comm->communicator;
     if (read != nullptr) {
       made->contract = read->contract;
       made->align = read->granule(options.dtype);
@@ -313,6 +315,16 @@ std::string why_refused(const mscclc_plan& plan, uint64_t bytes) {
   }
   if (is_message(plan, bytes)) return {};
   return fmt::format("{} bytes are no message of the plan's {} ranks", bytes, plan.contract.ranks);
+}
+
+/// Without memory for its part in a call, a rank ends it for the others, too.
+BoundCall bind(const mscclc_plan& plan, const CollectiveCall& call, Diagnostics& diagnostics) {
+  BoundCall bound = plan.executable->bind(call, diagnostics);
+  if (bound || !lacks_memory(diagnostics)) return bound;
+  const bool alone = !plan.executable->bind_waits(call);  // together all ranks have failed
+  const auto communicator = plan.communicator.lock();
+  if (alone && communicator != nullptr) communicator->abort(diagnostics);
+  return bound;
 }
 
 }  // namespace
@@ -376,7 +388,7 @@ mscclc_result_t mscclc_plan_launch(mscclc_plan_t* plan, const mscclc_call_t* cal
       options.accumulate = static_cast<Dtype>(own.accumulate);
     }
     Diagnostics diagnostics;
-    const BoundCall bound = plan->executable->bind(options, diagnostics);
+    const BoundCall bound = bind(*plan, options, diagnostics);
     return bound && plan->executable->launch(bound, stream, diagnostics)
                ? mscclc_result_t{MSCCLC_SUCCESS}
                : fail(diagnostics);

@@ -29,9 +29,7 @@ std::optional<std::string> read_program_of_rows(const std::string& file) {
 /// nullopt: MSCCLC_ORDER has a value that is none; reported.
 std::optional<SumOrder> order_in_force(mscclc_order_t given, Diagnostics& diagnostics) {
   if (const auto order = order_of(given)) return order;
-  const auto word = Environment::of_process().text(Variable::MSCCLC_ORDER, diagnostics);
-  if (!word) return std::nullopt;
-  return find_sum_order(*word).value_or(kDefaultOrder);
+  return Environment::of_process().order(diagnostics);
 }
 
 mscclc_result_t give_plan(const RowEntry& entry, const RowCall& call, char** json) {

@@ -146,6 +146,11 @@ std::optional<std::string> Environment::text(Variable variable, Diagnostics& dia
   return std::nullopt;
 }
 
+std::optional<SumOrder> Environment::order(Diagnostics& diagnostics) const {
+  const auto word = text(Variable::MSCCLC_ORDER, diagnostics);
+  return word ? find_sum_order(*word) : std::nullopt;
+}
+
 std::optional<std::chrono::milliseconds> Environment::timeout(Diagnostics& diagnostics) const {
   const auto seconds = number(Variable::MSCCLC_TIMEOUT, diagnostics);
   if (!seconds) return std::nullopt;

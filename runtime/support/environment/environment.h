@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/contract/order.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/diagnostics/printable.h"
 
@@ -22,7 +23,7 @@ enum class Variable : uint8_t {
 #undef ENV
 };
 
-enum class VariableGroup : uint8_t { ours, nccl, torchrun, openmpi, slurm, system };
+enum class VariableGroup : uint8_t { ours, nccl, cuda, torchrun, openmpi, slurm, system };
 enum class VariableKind : uint8_t { count, seconds, text, secret };
 
 struct VariableInfo {
@@ -69,6 +70,8 @@ class Environment {
   /// Errors (bad-variable).
   [[nodiscard]] std::optional<uint64_t> number(Variable variable, Diagnostics& diagnostics) const;
   [[nodiscard]] std::optional<std::string> text(Variable variable, Diagnostics& diagnostics) const;
+  /// MSCCLC_ORDER: what sums of calls keep to that do not say it. nullopt: it is wrong (reported).
+  [[nodiscard]] std::optional<SumOrder> order(Diagnostics& diagnostics) const;
   /// MSCCLC_TIMEOUT; 0 there is kForever.
   [[nodiscard]] std::optional<std::chrono::milliseconds> timeout(Diagnostics& diagnostics) const;
 

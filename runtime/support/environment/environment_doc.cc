@@ -13,7 +13,7 @@ constexpr std::string_view kPageHead = R"(# Environment variables
 
 <!-- Made from runtime/support/environment/environment.def by: mscclc env --format=markdown > docs/environment.md -->
 
-What the runtime reads. A value that is not allowed is an error that names the variable; nothing is
+What the runtime reads; PyTorch's backend also reads its own, `TORCH_MSCCLC_…`. A value that is not allowed is an error that names the variable; nothing is
 guessed. Those that begin with `MSCCLC_` are all looked at when a communicator is made, whether it needs
 them or not. Of NCCL's own variables NCCL takes any value, so those, except `NCCL_COMM_ID`, with a value
 that is not allowed only bring a warning in the log, and count as not set. A variable that is set to
@@ -30,6 +30,7 @@ struct Section {
 constexpr Section kSections[] = {
     {VariableGroup::ours, "Set by you"},
     {VariableGroup::nccl, "Set by you for NCCL, and read by mscclc's own libnccl.so.2"},
+    {VariableGroup::cuda, "Set by you for CUDA"},
     {VariableGroup::torchrun, "Set by torchrun, or by you in its manner"},
     {VariableGroup::openmpi, "Set by Open MPI's mpirun"},
     {VariableGroup::slurm, "Set by Slurm's srun"},
@@ -48,7 +49,7 @@ std::string allowed(const VariableInfo& row) {
       }
       [[fallthrough]];
     case VariableKind::secret:
-      return fmt::format("text, at most {} bytes", row.most);
+      return fmt::format("up to {} bytes", row.most);
   }
   return "";
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "runtime/doors/nccl/abi/api.h"
+#include "tests/fakes/nccl/rounds.h"
 
 extern "C" const int fake_nccl_version;
 
@@ -29,6 +30,13 @@ extern "C" __attribute__((visibility("default"))) long fakeNcclCalls(const char*
 extern "C" __attribute__((visibility("default"))) void fakeNcclHold(const char* name, bool held);
 
 namespace {
+
+using fake_nccl::bytes_of;
+using fake_nccl::finish;
+using fake_nccl::Kind;
+using fake_nccl::load;
+using fake_nccl::Part;
+using fake_nccl::Round;
 
 struct Counts {
   std::mutex mutex;
@@ -46,30 +54,6 @@ void note_call(const std::string& name) {
   counts().released.wait(lock, [&] { return !counts().held.contains(name); });
 }
 
-enum class Kind {
-  allreduce,
-  broadcast,
-  reduce,
-  allgather,
-  reducescatter,
-  alltoall,
-  gather,
-  scatter
-};
-
-struct Part {
-  Kind kind;
-  const char* send;
-  char* receive;
-  size_t count;
-  int type, op, root;
-  double scale;
-};
-/// One call of all ranks.
-struct Round {
-  std::map<int, Part> parts;
-  bool done = false;
-};
 /// Half of a message.
 struct Message {
   const void* data;
@@ -88,154 +72,6 @@ struct Clique {
   std::map<std::pair<int, int>, std::vector<Message>> sends, receives;
 };
 
-size_t bytes_of(int type) {
-  constexpr size_t kBytes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
-  return kBytes[type];
-}
-
-template <typename T>
-double load_as(const char* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return static_cast<double>(value);
-}
-/// Integers wrap, as NCCL's do.
-template <typename T>
-void store_as(char* at, double value) {
-  T stored;
-  if constexpr (std::is_integral_v<T>) {
-    stored = static_cast<T>(static_cast<int64_t>(value));
-  } else {
-    stored = static_cast<T>(value);
-  }
-  std::memcpy(at, &stored, sizeof stored);
-}
-/// Types that tests reduce here; others are only moved.
-double load(int type, const char* at) {
-  switch (type) {
-    case 0:
-      return load_as<int8_t>(at);
-    case 1:
-      return load_as<uint8_t>(at);
-    case 2:
-      return load_as<int32_t>(at);
-    case 3:
-      return load_as<uint32_t>(at);
-    case 4:
-      return load_as<int64_t>(at);
-    case 5:
-      return load_as<uint64_t>(at);
-    case 7:
-      return load_as<float>(at);
-    case 8:
-      return load_as<double>(at);
-    default:
-      std::abort();
-  }
-}
-void store(int type, char* at, double value) {
-  switch (type) {
-    case 0:
-      return store_as<int8_t>(at, value);
-    case 1:
-      return store_as<uint8_t>(at, value);
-    case 2:
-      return store_as<int32_t>(at, value);
-    case 3:
-      return store_as<uint32_t>(at, value);
-    case 4:
-      return store_as<int64_t>(at, value);
-    case 5:
-      return store_as<uint64_t>(at, value);
-    case 7:
-      return store_as<float>(at, value);
-    case 8:
-      return store_as<double>(at, value);
-    default:
-      std::abort();
-  }
-}
-
-double combine(int op, double a, double b) {
-  if (op == 1) return a * b;
-  if (op == 2) return std::max(a, b);
-  if (op == 3) return std::min(a, b);
-  return a + b;
-}
-
-/// What all ranks' inputs give, from element `first` on.
-std::vector<char> reduced(const Round& round, size_t first, size_t elements) {
-  const Part& any = round.parts.begin()->second;
-  const size_t bytes = bytes_of(any.type);
-  std::vector<char> out(elements * bytes);
-  for (size_t i = 0; i < elements; ++i) {
-    double value = 0;
-    bool begun = false;
-    for (const auto& [rank, part] : round.parts) {
-      const double own = load(any.type, part.send + (first + i) * bytes) * part.scale;
-      value = begun ? combine(any.op, value, own) : own;
-      begun = true;
-    }
-    if (any.op == 4) value /= static_cast<double>(round.parts.size());
-    store(any.type, out.data() + i * bytes, value);
-  }
-  return out;
-}
-
-/// The outputs of a round, by rank: made before any is written, as they may lie in inputs.
-std::map<int, std::vector<char>> outputs(const Round& round) {
-  std::map<int, std::vector<char>> out;
-  const int ranks = static_cast<int>(round.parts.size());
-  for (const auto& [rank, part] : round.parts) {
-    const size_t row = part.count * bytes_of(part.type);
-    const auto row_of = [&](int from, int index) {
-      const char* const at = round.parts.at(from).send + static_cast<size_t>(index) * row;
-      return std::vector<char>(at, at + row);
-    };
-    std::vector<char>& own = out[rank];
-    const auto all_rows = [&](auto index) {
-      for (int from = 0; from < ranks; ++from) {
-        const std::vector<char> piece = row_of(from, index(from));
-        own.insert(own.end(), piece.begin(), piece.end());
-      }
-    };
-    switch (part.kind) {
-      case Kind::allreduce:
-        own = reduced(round, 0, part.count);
-        break;
-      case Kind::reduce:
-        if (rank == part.root) own = reduced(round, 0, part.count);
-        break;
-      case Kind::reducescatter:
-        own = reduced(round, static_cast<size_t>(rank) * part.count, part.count);
-        break;
-      case Kind::broadcast:
-        own = row_of(part.root, 0);
-        break;
-      case Kind::scatter:
-        own = row_of(part.root, rank);
-        break;
-      case Kind::allgather:
-        all_rows([](int) { return 0; });
-        break;
-      case Kind::alltoall:
-        all_rows([rank = rank](int) { return rank; });
-        break;
-      case Kind::gather:
-        if (rank == part.root) all_rows([](int) { return 0; });
-        break;
-    }
-  }
-  return out;
-}
-
-void finish(Round& round) {
-  for (auto& [rank, bytes] : outputs(round)) {
-    if (!bytes.empty()) std::memcpy(round.parts.at(rank).receive, bytes.data(), bytes.size());
-  }
-  round.done = true;
-}
-
 }  // namespace
 
 struct ncclComm {
@@ -243,8 +79,8 @@ struct ncclComm {
   int rank = 0;
   size_t calls = 0;
   std::map<int, double> scales;  ///< of reductions that were made here
-  bool finalized = false;
-  bool stuck = false;               ///< its making never ends: FAKE_NCCL_STUCK
+  /// Its making or its end never ends: FAKE_NCCL_STUCK, FAKE_NCCL_UNFINALIZED.
+  std::atomic<bool> stuck{false};
   std::atomic<int> in_progress{0};  ///< so often it says so: FAKE_NCCL_IN_PROGRESS
 };
 
@@ -417,8 +253,8 @@ ncclResult_t CommCount(ncclComm_t comm, int* count) {
 }
 
 ncclResult_t CommFinalize(ncclComm_t comm) {
-  comm->finalized = true;
-  return ncclSuccess;
+  comm->stuck = std::getenv("FAKE_NCCL_UNFINALIZED") != nullptr;
+  return comm->stuck ? ncclInProgress : ncclSuccess;
 }
 
 ncclResult_t CommDestroy(ncclComm_t comm) {

@@ -13,7 +13,7 @@ namespace mscclc::testing {
 
 class ForwardingDevice : public Device {
  public:
-  explicit ForwardingDevice(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+  explicit ForwardingDevice(std::shared_ptr<Device> device) : device_(std::move(device)) {}
 
   std::string name() const override { return device_->name(); }
   bool runs_rows() const override { return device_->runs_rows(); }
@@ -108,7 +108,7 @@ class ForwardingDevice : public Device {
   }
 
  private:
-  const std::unique_ptr<Device> device_;
+  const std::shared_ptr<Device> device_;
 };
 
 }  // namespace mscclc::testing

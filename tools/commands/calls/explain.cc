@@ -62,6 +62,7 @@ std::string table_row(const cost::Explanation& e) {
   const double bound = e.bound.ns / 1e3;
   const std::string asked =
       e.asked_bytes ? fmt::format("  ({} were asked for)", *e.asked_bytes) : "";
+  if (!e.why_nothing.empty()) return fmt::format("{:>14}  {}{}\n", e.bytes, nothing_text(e), asked);
   return fmt::format("{:>14}{:>12.2f}{:>12.2f}{:>10.2f}{:>12.0f}  {}{}\n", e.bytes, e.us, bound,
                      bound > 0 ? e.us / bound : 0, static_cast<double>(e.bytes) / e.us,
                      cost::kCauseNames[static_cast<size_t>(e.limit())], asked);
@@ -108,6 +109,12 @@ class ProofBeside {
 int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& sizes, Dtype dtype,
                   Input& input, const Machine& machine, const std::vector<cost::PassLine>& passes) {
   const bool table = sizes.size() > 1 && !options.json;
+  std::optional<SumOrder> order;  // of the calls whose choice is explained
+  if (!table && !options.no_choices) {
+    order = order_of_calls("", input.diagnostics);
+    input.report();
+    if (!order) return kUsage;
+  }
   ProofBeside proof(input);
   bool first = true;
   for (const uint64_t bytes : sizes) {
@@ -122,7 +129,7 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
       continue;
     }
     explanation->passes = passes;
-    if (!options.no_choices) explain_choices(input.program, call, machine, *explanation);
+    if (order) explain_choices(input.program, call, machine, *order, *explanation);
     put(options.json ? explanation_json(*explanation) : explanation_text(*explanation));
     if (!options.timeline.asked()) continue;
     if (const int code =

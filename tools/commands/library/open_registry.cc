@@ -5,7 +5,8 @@
 
 namespace mscclc {
 
-std::shared_ptr<PlanRegistry> open_registry(const std::string& folder, Diagnostics& diagnostics) {
+std::shared_ptr<PlanRegistry> open_registry(const std::string& folder, bool follow_environment,
+                                            Diagnostics& diagnostics) {
   bool programs = folder.empty();
   if (!programs) {
     const auto library = open_library(folder, diagnostics);
@@ -17,7 +18,8 @@ std::shared_ptr<PlanRegistry> open_registry(const std::string& folder, Diagnosti
     library = builtin_library({.folder = folder}, diagnostics);
     if (library == nullptr) return nullptr;
   }
-  auto registry = PlanRegistry::create({.library = std::move(library)}, diagnostics);
+  auto registry = PlanRegistry::create(
+      {.library = std::move(library), .follow_environment = follow_environment}, diagnostics);
   if (registry == nullptr || programs || registry->add_path(folder, diagnostics)) return registry;
   return nullptr;
 }

@@ -9,9 +9,10 @@
 
 namespace mscclc {
 
-/// What MSCCLC_PLAN_PATH names, before `folder`: one of plans, or a library of programs; "": the
-/// library that is compiled in. nullptr: reported.
+/// Of `folder`: one of plans, or a library of programs; "": the library that is compiled in. Before
+/// it, if the environment is followed, what MSCCLC_PLAN_PATH names. nullptr: reported.
 [[nodiscard]] std::shared_ptr<PlanRegistry> open_registry(const std::string& folder,
+                                                          bool follow_environment,
                                                           Diagnostics& diagnostics);
 
 }  // namespace mscclc

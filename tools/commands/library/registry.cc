@@ -43,6 +43,7 @@ struct Surveyed {
   std::map<std::string, std::shared_ptr<const Program>> programs;  ///< by file
   std::vector<std::string> by_hand;                                ///< that no call by name can get
   std::map<std::string, std::vector<SumOrder>> orders;  ///< by file, what rows of a table say
+  SumOrder order = kDefaultOrder;                       ///< of calls
 };
 
 /// A call by name says neither what a custom collective promises, nor the counts of a plan.
@@ -105,14 +106,25 @@ bool add_table(Surveyed& all, const Library& library, Diagnostics& diagnostics) 
   return true;
 }
 
-std::optional<Surveyed> survey(const std::string& folder, Diagnostics& diagnostics) {
-  Surveyed all{PlanRegistry::create({.follow_environment = false}, diagnostics), {}, {}, {}, {}};
-  if (all.registry == nullptr || !all.registry->add_path(folder, diagnostics)) return std::nullopt;
+/// False: reported.
+bool add_plans(Surveyed& all, const std::string& folder, Diagnostics& diagnostics) {
+  if (all.registry == nullptr || !all.registry->add_path(folder, diagnostics)) return false;
   add_registered(all);
   std::error_code none;
-  if (!std::filesystem::exists(folder + "/library.json", none)) return all;
+  if (!std::filesystem::exists(folder + "/library.json", none)) return true;
   const auto library = open_library(folder, diagnostics);
-  if (!library || !add_table(all, *library, diagnostics)) return std::nullopt;
+  return library && add_table(all, *library, diagnostics);
+}
+
+/// For calls under the order that --order names, or else a job's.
+std::optional<Surveyed> survey(const RegistryCommand& options, Diagnostics& diagnostics) {
+  const auto order = order_of_calls(options.order, diagnostics);
+  if (!order) return std::nullopt;
+  Surveyed all;
+  all.registry = PlanRegistry::create({.follow_environment = false}, diagnostics);
+  all.order = *order;
+  if (!add_plans(all, options.folder, diagnostics)) return std::nullopt;
+  for (CoveredPlan& plan : all.plans) plan.call.order = all.order;
   return all;
 }
 
@@ -141,8 +153,10 @@ Coverage coverage_in_jobs(const Surveyed& all, std::vector<CoveredPlan> plans,
 
 /// Of a folder that could not be surveyed.
 int why_not_surveyed(const Diagnostics& diagnostics) {
-  const auto is_file = [](const Diagnostic& d) { return d.code == "cannot-read"; };
-  return std::ranges::any_of(diagnostics.all(), is_file) ? kUsage : kWrongProgram;
+  const auto is_usage = [](const Diagnostic& d) {
+    return d.code == "cannot-read" || d.code == "bad-variable";
+  };
+  return std::ranges::any_of(diagnostics.all(), is_usage) ? kUsage : kWrongProgram;
 }
 
 constexpr std::string_view kNotDecided =
@@ -227,7 +241,7 @@ bool show_orders(const Surveyed& all, SumOrder order, const Coverage& under,
 
 int run_check(const RegistryCommand& options) {
   Diagnostics diagnostics;
-  auto all = survey(options.folder, diagnostics);
+  auto all = survey(options, diagnostics);
   if (!all) {
     put_error(render_text(diagnostics, Sources()));
     return why_not_surveyed(diagnostics);
@@ -238,8 +252,7 @@ int run_check(const RegistryCommand& options) {
     put_error(fmt::format("mscclc registry: {}\n", error->text()));
     return kUsage;
   }
-  const SumOrder order = find_sum_order(options.order).value_or(kDefaultOrder);
-  for (CoveredPlan& plan : all->plans) plan.call.order = order;
+  const SumOrder order = all->order;
   const Coverage coverage = coverage_in_jobs(*all, all->plans, diagnostics);
   put(coverage_table(coverage));
   for (const std::string& plan : all->by_hand) put(plan + "\n");
@@ -260,7 +273,7 @@ int run_check(const RegistryCommand& options) {
 /// A tuner file on standard output.
 int run_tuner(const RegistryCommand& options) {
   Diagnostics diagnostics;
-  const auto all = survey(options.folder, diagnostics);
+  const auto all = survey(options, diagnostics);
   std::optional<std::string> text;
   TunerChoices made;
   if (all) {
@@ -312,9 +325,9 @@ void registry_options(CommandLine& line, CLI::App& app, RegistryCommand& options
       ->type_name("FOLDER")
       ->required();
   add_order_option(line, app, options.order,
-                   "check: for calls whose sums keep to this; show how each plan adds up, what "
-                   "its sums are, and "
-                   "which calls that have a plan have none that keeps it");
+                   "check: for calls whose sums keep to this (MSCCLC_ORDER, or replicated); show "
+                   "how each plan adds up, what its sums are, and which calls that have a plan "
+                   "have none that keeps it");
   line.writes(app.add_option("--svg", options.drawing, "also draw it")->type_name("FILE"));
 }
 

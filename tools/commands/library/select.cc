@@ -1,4 +1,5 @@
-// mscclc select: which program of the library a call would get, and the command that compiles it.
+// mscclc select: which program of the library a call of a job would get, and the command that
+// compiles it.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -9,7 +10,7 @@
 #include "ir/contract/contract.h"
 #include "runtime/api/nearest_plan.h"
 #include "runtime/api/pick_for_job.h"
-#include "runtime/support/environment/environment.h"
+#include "tools/commands/library/library_job.h"
 #include "tools/commands/library/open_registry.h"
 #include "tools/commands/library/select_rows.h"
 #include "tools/io/command_line.h"
@@ -76,20 +77,45 @@ std::string why_no_row(const Library& library, const LibraryCall& call) {
   return text;
 }
 
+std::string pieces_text(uint64_t bytes) { return fmt::format("in pieces of {} bytes", bytes); }
+
 /// The choices for all sizes, a line each.
-int show_all(const Library& library, const LibraryCall& call) {
-  const InPlace other = call.in_place ? InPlace::no : InPlace::yes;
-  for (const LibraryRange& range : library.table.ranges(call)) {
-    if (range.in_place == other ||
-        std::ranges::find(range.dtypes, call.dtype) == range.dtypes.end()) {
-      continue;
-    }
+int show_all(const Library& library, const LibraryCall& call, Diagnostics& diagnostics) {
+  const auto ranges = LibraryJob(library).ranges(call, diagnostics);
+  if (!ranges) return kWrongProgram;
+  for (const PickedRange& range : *ranges) {
     const std::string sizes = range.max == ~uint64_t{0}
                                   ? fmt::format("{} bytes and more", range.min)
                                   : fmt::format("{} to {} bytes", range.min, range.max);
-    put(fmt::format("# {}\n{}\n", sizes, command_of(library, *range.choice, call)));
+    const std::string pieces = range.piece ? ", " + pieces_text(*range.piece) : "";
+    put(fmt::format("# {}{}\n{}\n", sizes, pieces, command_of(library, *range.choice, call)));
   }
   return kFine;
+}
+
+/// The choice for one call.
+int show_choice(const Library& library, const LibraryCall& call, Diagnostics& diagnostics) {
+  const auto pick = LibraryJob(library).pick(call, diagnostics);
+  if (!pick) return kWrongProgram;
+  if (pick->choice == nullptr) return refuse(why_no_row(library, call));
+  if (pick->bytes < call.bytes) put(fmt::format("# {}\n", pieces_text(pick->bytes)));
+  put(command_of(library, *pick->choice, call) + "\n");
+  return kFine;
+}
+
+/// What a job gets from the library, for one size or all.
+int show(const LibraryCall& call, bool all_sizes, const std::string& folder) {
+  Diagnostics diagnostics;
+  const auto library = open_library(folder, diagnostics);
+  if (!library) {
+    put_error(render_text(diagnostics, Sources(), 1));
+    return kUsage;
+  }
+  if (library->table.choose(call) == nullptr) return refuse(why_no_row(*library, call));
+  const int code =
+      all_sizes ? show_all(*library, call, diagnostics) : show_choice(*library, call, diagnostics);
+  put_error(render_text(diagnostics, Sources()));
+  return code;
 }
 
 /// What a job would pick, and why not the others: registered plans (MSCCLC_PLAN_PATH) before the
@@ -98,7 +124,7 @@ int show_why(const LibraryCall& call, const SelectOptions& options) {
   Diagnostics diagnostics;
   std::vector<PassedOver> passed_over;
   JobChoice choice;
-  const auto registry = open_registry(options.library, diagnostics);
+  const auto registry = open_registry(options.library, true, diagnostics);
   if (registry != nullptr)
     choice = pick_for_job(*registry, {.call = call}, &passed_over, diagnostics);
   const PickedPlan* const picked = choice.picked.get();
@@ -107,7 +133,7 @@ int show_why(const LibraryCall& call, const SelectOptions& options) {
   if (diagnostics.has_errors()) return kWrongProgram;
   if (picked != nullptr) {
     put(fmt::format("{}: {}\n", picked->name, picked->why));
-    if (choice.bytes < call.bytes) put(fmt::format("in pieces of {} bytes\n", choice.bytes));
+    if (choice.bytes < call.bytes) put(pieces_text(choice.bytes) + "\n");
   } else {
     const std::vector<Note> nearest = nearest_plan_notes(*registry, {.call = call});
     put("no plan" + (order_matters(call) ? under_text(call, nearest) : "") + "\n");
@@ -115,15 +141,6 @@ int show_why(const LibraryCall& call, const SelectOptions& options) {
   }
   put(reasons_text(passed_over));
   return kFine;
-}
-
-/// --order, or else what a job takes it from. nullopt: reported.
-std::optional<SumOrder> asked_order(const SelectOptions& options) {
-  if (const auto order = find_sum_order(options.order)) return order;
-  Diagnostics diagnostics;
-  const auto word = Environment::of_process().text(Variable::MSCCLC_ORDER, diagnostics);
-  put_error(render_text(diagnostics, Sources()));
-  return word ? find_sum_order(*word) : std::nullopt;
 }
 
 /// Collectives with a function of their rows have another table.
@@ -152,7 +169,9 @@ int run_select_rows(const SelectOptions& options, SumOrder order) {
 }
 
 int run_select(const SelectOptions& options) {
-  const auto order = asked_order(options);
+  Diagnostics diagnostics;
+  const auto order = order_of_calls(options.order, diagnostics);
+  put_error(render_text(diagnostics, Sources()));
   if (!order) return kUsage;
   if (is_of_rows(options.collective)) return run_select_rows(options, *order);
   if (options.columns || options.rows) {
@@ -190,30 +209,19 @@ int run_select(const SelectOptions& options) {
     return refuse(fmt::format("{} ranks cannot be spread evenly over {} nodes", options.ranks,
                               options.nodes));
   }
-  const LibraryCall call{.kind = *kind,
-                         .ranks = options.ranks,
-                         .bytes = bytes.value_or(0),
-                         .dtype = *dtype,
-                         .in_place = options.in_place,
-                         .root = options.root,
-                         .shift = options.shift,
-                         .links = *links,
-                         .nodes = options.nodes,
-                         .order = *order,
-                         .captured = options.captured};
-  if (options.why)
-    return bytes ? show_why(as_jobs_ask(call), options) : refuse("--why needs --bytes");
-  Diagnostics diagnostics;
-  const auto library = open_library(options.library, diagnostics);
-  if (!library) {
-    put_error(render_text(diagnostics, Sources(), 1));
-    return kUsage;
-  }
-  const LibraryChoice* choice = library->table.choose(call);
-  if (choice == nullptr) return refuse(why_no_row(*library, call));
-  if (!bytes) return show_all(*library, call);
-  put(command_of(*library, *choice, call) + "\n");
-  return kFine;
+  const LibraryCall call = as_jobs_ask({.kind = *kind,
+                                        .ranks = options.ranks,
+                                        .bytes = bytes.value_or(0),
+                                        .dtype = *dtype,
+                                        .in_place = options.in_place,
+                                        .root = options.root,
+                                        .shift = options.shift,
+                                        .links = *links,
+                                        .nodes = options.nodes,
+                                        .order = *order,
+                                        .captured = options.captured});
+  if (options.why) return bytes ? show_why(call, options) : refuse("--why needs --bytes");
+  return show(call, !bytes, options.library);
 }
 
 void select_options(CommandLine& line, CLI::App& app, SelectOptions& options) {

@@ -111,6 +111,17 @@ class Symbols {
       case ast::StmtKind::def:
         add(out, s.as<ast::Def>().name, kMethod, s, within(s.as<ast::Def>().body));
         break;
+      case ast::StmtKind::row:
+        add(out, s.as<ast::RowItem>().name, kFunctionSymbol, s);
+        break;
+      case ast::StmtKind::external:
+        for (const ast::ExternalDecl& e : s.as<ast::Externals>().externals) {
+          add(out, e.name, kVariableSymbol, s);
+        }
+        break;
+      case ast::StmtKind::flags:
+        add(out, s.as<ast::FlagsDecl>().name, kEvent, s);
+        break;
       case ast::StmtKind::rank:
         add_block(out, kNamespace, s, s.as<ast::Placed>().body);
         break;

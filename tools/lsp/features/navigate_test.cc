@@ -59,6 +59,20 @@ TEST_CASE("navigate: symbols lie within ranks") {
   CHECK(all[1]["children"][1]["name"] == "ch");
 }
 
+TEST_CASE("navigate: symbols of row functions, externals and flags") {
+  Sample sample(
+      "row f(x: row T, gate: row T) {\n  out y: row T = x * gate\n}\n"
+      "external gate: row T, eps: scalar f32\nexternal flags ready[2] of: input\n"
+      "collective allreduce(ranks: 1, columns: 64, then: f)\n"
+      "rank 0 { tb 0 { copy output <- input } }\n");
+  std::string names;
+  for (const Json& symbol : symbols(sample.document)) {
+    names += symbol["name"].get<std::string>() + ":" + std::to_string(symbol["kind"].get<int>());
+    names += ' ';
+  }
+  CHECK(names == "f:12 gate:13 eps:13 ready:24 rank 0:3 ");
+}
+
 TEST_CASE("rename: all places of a name change, and the program stays the same") {
   const std::pair<const char*, const char*> cases[] = {
       {"R = 4", "ranks"}, {"others = 0", "all"}, {"s[others]", "parts"}, {"ch[p in", "up"}};

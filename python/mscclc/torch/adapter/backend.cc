@@ -1,10 +1,9 @@
 #include "python/mscclc/torch/adapter/backend.h"
 
-#include <c10/core/impl/VirtualGuardImpl.h>
-
 #include <algorithm>
-#include <limits>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include "python/mscclc/torch/adapter/barriers.h"
 #include "python/mscclc/torch/adapter/calls.h"
 #include "python/mscclc/torch/adapter/checks.h"
 #include "python/mscclc/torch/adapter/interpreter.h"
@@ -25,31 +24,6 @@ std::string next_keys(c10d::Store& store, int rank) {
 /// What is left where the first `done` tensors are done.
 std::vector<at::Tensor> rest(const std::vector<at::Tensor>& tensors, size_t done) {
   return {tensors.begin() + static_cast<ptrdiff_t>(done), tensors.end()};
-}
-
-/// What the current streams of other GPUs than `device` have now.
-std::shared_ptr<std::vector<PooledEvent>> work_beside(const c10::Device& device,
-                                                      const std::vector<Where>& places) {
-  auto events = std::make_shared<std::vector<PooledEvent>>();
-  for (const Where& where : places) {
-    if (where.device.is_cpu() || where.device == device) continue;
-    const c10::impl::VirtualGuardImpl impl(where.device.type());
-    events->emplace_back().record(impl.getStream(where.device));
-  }
-  return events;
-}
-
-/// Where a barrier is whose caller names a device: on the host, where there are no GPUs.
-c10::Device named_for_barrier(const c10::Device& named) {
-  const bool gpus = !named.is_cpu() && c10::impl::hasDeviceGuardImpl(named.type());
-  if (!gpus) return c10::Device(c10::kCPU);  // torch gives it the index that was named
-  const c10::impl::VirtualGuardImpl impl(named.type());
-  const int count = impl.deviceCount();
-  if (count == 0) return c10::Device(c10::kCPU);
-  const c10::Device device = named.has_index() ? named : impl.getDevice();
-  TORCH_CHECK(device.index() >= 0 && device.index() < count, "mscclc barrier: there is no GPU ",
-              static_cast<int>(device.index()), " among ", count);
-  return device;
 }
 
 /// Whether this is the first time that the process has `line` to say.
@@ -89,7 +63,7 @@ void MscclcBackend::end() noexcept {
 
 std::shared_ptr<CallQueue> MscclcBackend::queue(const Where& where) {
   const std::lock_guard lock(mutex_);
-  TORCH_CHECK(!closed_, "mscclc: the process group ", settings_.group, " was shut down");
+  TORCH_CHECK(!meeting_.closed, "mscclc: the process group ", settings_.group, " was shut down");
   TORCH_CHECK(meeting_.store != nullptr, "mscclc: the process group ", settings_.group,
               " has no ranks: reconfigure() gives it some");
   if (const auto made = queues_.find(where); made != queues_.end()) return made->second;
@@ -139,17 +113,19 @@ About MscclcBackend::about(c10d::OpType op, const char* name, Tensors inputs, Te
   return about;
 }
 
-SymmetricBuffers MscclcBackend::symmetric(const Where& where, const Tensors& tensors) const {
-  const bool possible = settings_.symmetric || where.device.is_cpu();
-  const FindSymmetric find = symmetric_memory_.find;
-  if (find == nullptr || !possible || where.from >= 0) return {};
-  SymmetricBuffers buffers{.possible = true, .promised = settings_.symmetric};
-  for (const at::Tensor& tensor : tensors) find(tensor, *this, buffers.ranges);
+SymmetricBuffers MscclcBackend::SymmetricMemoryOfGroup::buffers(const MscclcBackend& group,
+                                                                const Where& where,
+                                                                const Tensors& tensors) const {
+  const bool promised = group.settings_.symmetric;
+  const FindSymmetric found = find;
+  if (found == nullptr || !(promised || where.device.is_cpu()) || where.from >= 0) return {};
+  SymmetricBuffers buffers{.possible = true, .promised = promised};
+  for (const at::Tensor& tensor : tensors) found(tensor, group, buffers.ranges);
   return buffers;
 }
 
 MscclcBackend::WorkPtr MscclcBackend::submit(const Where& where, Request request) {
-  request.symmetric = symmetric(where, request.about.tensors);
+  request.symmetric = symmetric_memory_.buffers(*this, where, request.about.tensors);
   const auto own = queue(where);
   if (request.about.timeout.count() == 0) request.about.timeout = timeout_on(*own);
   WorkPtr work = own->submit(std::move(request));
@@ -448,22 +424,17 @@ MscclcBackend::WorkPtr MscclcBackend::alltoall(Tensors& outputs, Tensors& inputs
 }
 
 MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& options) {
-  c10::Device device(c10::kCPU);
-  std::vector<Where> places;  // where the caller does not say the device
-  if (options.device) {
-    device = named_for_barrier(*options.device);
-  } else if (!options.device_ids.empty()) {
-    const int64_t id = options.device_ids[0];
-    TORCH_CHECK(id >= 0 && id < std::numeric_limits<c10::DeviceIndex>::max(),
-                "mscclc barrier: there is no GPU ", id);
-    device = named_for_barrier({c10::kCUDA, static_cast<c10::DeviceIndex>(id)});
-  } else {
+  const std::optional<c10::Device> named = named_gpu(options);
+  std::vector<Where> places;
+  if (!named) {  // torch names the host for a group that has both
     const std::lock_guard lock(mutex_);
     for (const auto& [where, queue] : queues_) places.push_back(where);
-    device = device_of_barrier(places);  // its work is to end, too
   }
+  const c10::Device device = named.value_or(device_of_barrier(places));
+  const auto before =
+      named ? std::make_shared<std::vector<PooledEvent>>() : work_beside(device, places);
   Request request{about(Op::BARRIER, "barrier", {}, {}, options.timeout)};
-  request.body = [before = work_beside(device, places)](const Runner& run) {
+  request.body = [before](const Runner& run) {
     for (const PooledEvent& event : *before) event.synchronize();
     mscclc::torch_adapter::barrier(run);
   };
@@ -472,12 +443,52 @@ MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& option
 
 // ---- The group as a whole ----
 
+c10::intrusive_ptr<c10d::Backend> MscclcBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
+                                                       const std::vector<int>& ranks,
+                                                       const c10::intrusive_ptr<Options>& options) {
+  const uint64_t number = numbers_.parts++;  // the same on all ranks, which all make this call
+  TORCH_CHECK(!ranks.empty(), "mscclc split_group: no ranks");
+  for (const int rank : ranks) check_rank(rank, getSize(), "split_group");
+  const auto mine = std::find(ranks.begin(), ranks.end(), getRank());
+  if (mine == ranks.end()) return nullptr;
+  if (auto made = last_part_.in(store)) return made;
+  Settings settings;
+  PartOfGroup part{.rank = static_cast<int>(mine - ranks.begin()),
+                   .size = static_cast<int>(ranks.size()),
+                   .name = options->group_name,
+                   .parent = settings_.group,
+                   .timeout = options->timeout};
+  {
+    const std::lock_guard lock(mutex_);
+    TORCH_CHECK(!meeting_.closed, "mscclc split_group: the process group ", settings_.group,
+                " was shut down");
+    TORCH_CHECK(meeting_.aborted.empty(), "mscclc split_group: ", meeting_.aborted);
+    settings = settings_;
+    // The store that torch gives is named by how many groups a rank has, which ranks may differ in.
+    const int first = *std::min_element(ranks.begin(), ranks.end());
+    part.store = c10::make_intrusive<c10d::PrefixStore>(
+        c10::str(meeting_.keys, "/parts/", number, "/", first), meeting_.store);
+  }
+  settings.group = part.name;
+  settings.timeout = part.timeout;
+  auto made = c10::make_intrusive<MscclcBackend>(part.store, part.rank, part.size, settings,
+                                                 part.begin(!others_.empty()));
+  last_part_.keep(store, made);
+  return made;
+}
+
+c10::intrusive_ptr<c10d::Store> MscclcBackend::store() {
+  const std::lock_guard lock(mutex_);
+  return meeting_.store;
+}
+
 void MscclcBackend::setTimeout(std::chrono::milliseconds timeout) {
   const std::lock_guard lock(mutex_);
   for (const auto& [where, queue] : queues_) {
+    if (timeout == queue->timeout()) continue;
     TORCH_CHECK(where.device.is_cpu(), "mscclc: ranks have met on ", where.device,
                 ", where calls keep the timeout of ", queue->timeout().count(), " ms");
-    TORCH_CHECK(timeout <= queue->timeout(), "mscclc: ranks have met with a timeout of ",
+    TORCH_CHECK(timeout < queue->timeout(), "mscclc: ranks have met with a timeout of ",
                 queue->timeout().count(), " ms, and later calls cannot have ", timeout.count());
   }
   settings_.timeout = timeout;
@@ -515,7 +526,7 @@ void MscclcBackend::abort() {
 void MscclcBackend::shutdown() {
   {
     const std::lock_guard lock(mutex_);
-    closed_ = true;
+    meeting_.closed = true;
   }
   close_queues();
 }
@@ -540,7 +551,7 @@ MscclcBackend::WorkPtr MscclcBackend::reconfigure(const c10d::ReconfigureOptions
   std::chrono::milliseconds timeout{0};
   {
     const std::lock_guard lock(mutex_);
-    TORCH_CHECK(!closed_, "mscclc reconfigure: the process group ", settings_.group,
+    TORCH_CHECK(!meeting_.closed, "mscclc reconfigure: the process group ", settings_.group,
                 " was shut down");
     TORCH_CHECK(!batch_, "mscclc reconfigure: calls are being coalesced");
     timeout = options.timeout.value_or(settings_.timeout);

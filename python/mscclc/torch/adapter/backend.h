@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "python/mscclc/torch/adapter/changing_ranks.h"
+#include "python/mscclc/torch/adapter/older_torch.h"
+#include "python/mscclc/torch/adapter/parts.h"
 #include "python/mscclc/torch/adapter/queues/call_queue.h"
 #include "python/mscclc/torch/adapter/where.h"
 
@@ -41,6 +43,12 @@ class MscclcBackend : public c10d::Backend {
   void startCoalescing() override;
   WorkPtr endCoalescing() override;
   // Virtual in some versions of torch only, and so without `override`.
+  bool supportsSplitting() const { return kTorchSplits && !changing_; }
+  /// Of split_group(): a group of these ranks; nullptr where this one is not among them. It is set
+  /// as this group is; the options say its name and timeout. Parts in the same `store` are one.
+  c10::intrusive_ptr<c10d::Backend> split(const c10::intrusive_ptr<c10d::Store>& store,
+                                          const std::vector<int>& ranks,
+                                          const c10::intrusive_ptr<Options>& options);
   /// Of later calls. Where ranks have met, it may become shorter on the host, and not change on a
   /// GPU.
   void setTimeout(std::chrono::milliseconds timeout);
@@ -60,6 +68,8 @@ class MscclcBackend : public c10d::Backend {
   /// are none, and others may be asked for. No other call at the same time, except abort().
   WorkPtr reconfigure(const c10d::ReconfigureOptions& options) override;
 #endif
+  /// Where its ranks meet: parts of groups have not the store that torch gives their groups.
+  c10::intrusive_ptr<c10d::Store> store();
   /// The group makes memory of such devices symmetric, which `find` looks up; `end` is called when
   /// the group has ended. On all ranks between the same calls.
   void expect_symmetric_memory(c10::DeviceType type, FindSymmetric find, void (*end)()) {
@@ -132,16 +142,21 @@ class MscclcBackend : public c10d::Backend {
     c10::intrusive_ptr<c10d::Store> store;  ///< none before reconfigure()
     std::string keys;                       ///< what begins the keys of this backend there
     std::string aborted = {};               ///< why its ranks were given up; "": they were not
+    bool closed = false;                    ///< there will be no calls any more
   };
   /// What expect_symmetric_memory() was given.
   struct SymmetricMemoryOfGroup {
     std::atomic<FindSymmetric> find{nullptr};  ///< nullptr: there is no such memory
     std::atomic<void (*)()> end{nullptr};      ///< nullptr: there was none
+    /// What of a collective's tensors is symmetric, so far.
+    SymmetricBuffers buffers(const MscclcBackend& group, const Where& where,
+                             const Tensors& tensors) const;
   };
   /// Of the last ones.
   struct Numbers {
     std::atomic<uint64_t> collectives{0};  ///< the same on all ranks
     std::atomic<uint64_t> messages{0};
+    std::atomic<uint64_t> parts{0};  ///< calls of split(), the same on all ranks
   };
 
   /// What a collective is called; the tensors are checked.
@@ -151,14 +166,9 @@ class MscclcBackend : public c10d::Backend {
   WorkPtr submit(Request request);
   std::shared_ptr<CallQueue> queue(const Where& where);
   std::chrono::milliseconds timeout_on(const CallQueue& queue);
-  /// What of a collective's tensors is symmetric, so far.
-  SymmetricBuffers symmetric(const Where& where, const Tensors& tensors) const;
-  /// Connects them all at once.
-  void connect(const std::vector<Where>& places);
   /// exchange_counts(), now.
   std::vector<uint64_t> agree(const std::string& name, const std::vector<int64_t>& sent,
                               const std::vector<int64_t>& expected);
-  WorkPtr keep_own(const char* name, bool sends, const at::Tensor& tensor);
   WorkPtr message(c10d::OpType op, const char* name, Tensors& tensors, Where where);
   /// What sends a call to the other backend of a device, or nothing where there is none.
   template <class Call>
@@ -174,12 +184,12 @@ class MscclcBackend : public c10d::Backend {
 
   std::optional<ChangingRank> changing_;  ///< of a group that reconfigure() is for
 
-  std::mutex mutex_;  ///< guards what follows, except for the numbers
+  std::mutex mutex_;  ///< guards what follows, down to the batch
   Meeting meeting_;
   std::map<Where, std::shared_ptr<CallQueue>> queues_;
-  bool closed_ = false;
   std::optional<Batch> batch_;
   Numbers numbers_;
+  LastPart last_part_;  ///< has a mutex of its own
 };
 
 }  // namespace mscclc::torch_adapter

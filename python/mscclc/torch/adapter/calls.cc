@@ -49,7 +49,7 @@ mscclc_call_t reducing(mscclc_kind_t kind, const at::Tensor& part, const c10d::R
   const Reduction reduction = reduction_of(part.scalar_type(), op);
   call.dtype = reduction.dtype;
   call.op = reduction.op;
-  call.count = static_cast<uint64_t>(part.numel());
+  call.count = static_cast<uint64_t>(part.numel()) * reduction.times;
   return call;
 }
 
@@ -58,8 +58,8 @@ at::Tensor summand(const at::Tensor& input, const c10d::ReduceOp& op) {
   if (op != c10d::ReduceOp::PREMUL_SUM) return plain(input);
   const auto* factor = dynamic_cast<c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
   TORCH_CHECK(factor != nullptr, "PREMUL_SUM has no factor");
-  TORCH_CHECK(input.is_floating_point(), "PREMUL_SUM is for floating-point numbers, not ",
-              input.scalar_type());
+  TORCH_CHECK(input.is_floating_point() || input.is_complex(),
+              "PREMUL_SUM is for floating-point and complex numbers, not ", input.scalar_type());
   if (!factor->tensor_factor.defined()) return plain(input).mul(factor->double_factor);
   return plain(input).mul(factor->tensor_factor.to(input.options()));
 }

@@ -9,6 +9,28 @@
 #include "python/mscclc/torch/adapter/checks.h"
 
 namespace mscclc::torch_adapter {
+namespace {
+
+/// Connects them all at once.
+void connect(const std::vector<std::shared_ptr<CallQueue>>& queues) {
+  std::vector<std::thread> threads;
+  std::vector<std::exception_ptr> errors(queues.size());
+  for (size_t i = 0; i < queues.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        queues[i]->connect();
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+}  // namespace
 
 MscclcBackend::WorkPtr MscclcBackend::send(Tensors& tensors, int to, int) {
   check_rank(to, getSize(), "send");
@@ -25,7 +47,13 @@ MscclcBackend::WorkPtr MscclcBackend::recv(Tensors& tensors, int from, int) {
 MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name, Tensors& tensors,
                                               Where where) {
   const bool sends = op == c10d::OpType::SEND;
-  if (where.from == where.to) return keep_own(name, sends, tensors[0]);
+  if (where.from == where.to) {
+    const std::lock_guard lock(mutex_);
+    TORCH_CHECK(batch_.has_value(), "mscclc ", name,
+                ": a rank has messages for itself in batches only (batch_isend_irecv)");
+    (sends ? batch_->own.sent : batch_->own.received).push_back(tensors[0]);
+    return c10::make_intrusive<Works>(getRank(), std::vector<WorkPtr>());
+  }
   Request request{about(op, name, sends ? tensors : Tensors(), sends ? Tensors() : tensors,
                         c10d::kUnsetTimeout)};
   request.about.name +=
@@ -47,15 +75,6 @@ MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name,
     return broadcast_waits(run, tensor, 0);
   };
   return submit(where, std::move(request));
-}
-
-MscclcBackend::WorkPtr MscclcBackend::keep_own(const char* name, bool sends,
-                                               const at::Tensor& tensor) {
-  const std::lock_guard lock(mutex_);
-  TORCH_CHECK(batch_.has_value(), "mscclc ", name,
-              ": a rank has messages for itself in batches only (batch_isend_irecv)");
-  (sends ? batch_->own.sent : batch_->own.received).push_back(tensor);
-  return c10::make_intrusive<Works>(getRank(), std::vector<WorkPtr>());
 }
 
 void MscclcBackend::OwnMessages::carry_out() const {
@@ -83,24 +102,6 @@ MscclcBackend::WorkPtr MscclcBackend::alone(Alone what) {
   return submit({what.device}, std::move(request));
 }
 
-void MscclcBackend::connect(const std::vector<Where>& places) {
-  std::vector<std::thread> threads;
-  std::vector<std::exception_ptr> errors(places.size());
-  for (size_t i = 0; i < places.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        queue(places[i])->connect();
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-}
-
 void MscclcBackend::startCoalescing() {
   std::optional<Batch> cut;  // short by an error: ended without the lock
   const std::lock_guard lock(mutex_);
@@ -117,9 +118,9 @@ MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {
   if (!batch) batch.emplace();  // without a beginning
   batch->own.carry_out();
   std::vector<Message>& messages = batch->messages;
-  std::vector<Where> places;
-  for (const Message& message : messages) places.push_back(message.where);
-  connect(places);
+  std::vector<std::shared_ptr<CallQueue>> queues;
+  for (const Message& message : messages) queues.push_back(queue(message.where));
+  connect(queues);
   // A first message on a GPU waits here for the other rank to load the plan, too: in one order on
   // all ranks, or two that send to each other would wait for each other.
   std::stable_sort(messages.begin(), messages.end(),

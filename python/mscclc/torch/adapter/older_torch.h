@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <vector>
 
 namespace mscclc::torch_adapter {
 
@@ -26,6 +27,15 @@ void* native_handle_of(const Stream& stream) {
     return handle;
   }
 }
+
+template <class Backend>
+concept Splits = requires {
+  static_cast<c10::intrusive_ptr<Backend> (Backend::*)(
+      const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+      const c10::intrusive_ptr<typename Backend::Options>& options)>(&Backend::split);
+};
+/// Whether split_group() asks backends for parts of groups, in the way of torch 2.11.
+constexpr bool kTorchSplits = Splits<c10d::Backend>;
 
 /// The store of a group.
 template <class Group>

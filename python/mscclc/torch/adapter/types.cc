@@ -61,9 +61,20 @@ mscclc_op_t logical(RedOp op) {
   }
 }
 
+/// Of pairs of real numbers.
+Reduction of_complex(at::ScalarType type, RedOp op) {
+  if (op != RedOp::SUM && op != RedOp::AVG && op != RedOp::PREMUL_SUM) {
+    refuse(type, op, "of complex numbers there are SUM, AVG and PREMUL_SUM");
+  }
+  Reduction real = reduction_of(c10::toRealValueType(type), op);
+  real.times = 2;
+  return real;
+}
+
 }  // namespace
 
 Reduction reduction_of(at::ScalarType type, RedOp op) {
+  if (c10::isComplexType(type)) return of_complex(type, op);
   const mscclc_dtype_t dtype = dtype_of(type);
   if (dtype == MSCCLC_DTYPE_DEFAULT) {
     refuse(type, op,

@@ -8,10 +8,11 @@
 
 namespace mscclc::torch_adapter {
 
-/// A reduction of the library.
+/// A reduction of the library, of `times` numbers an element.
 struct Reduction {
   mscclc_dtype_t dtype;
   mscclc_op_t op;
+  uint64_t times = 1;
 };
 
 /// Throws NoPlan, which names what there is, where the library does not add up such elements.

@@ -4,7 +4,6 @@
 #include <c10/core/Device.h>
 
 #include <tuple>
-#include <vector>
 
 namespace mscclc::torch_adapter {
 
@@ -21,16 +20,5 @@ struct Where {
     return {device.type(), device.index(), from, to};
   }
 };
-
-/// Of the places that this rank has, where a barrier is: on a GPU that all ranks have called on, so
-/// that all ranks take the same; where there is none, on the host. Two ranks alone have the places
-/// of their messages.
-inline c10::Device device_of_barrier(const std::vector<Where>& places) {
-  c10::Device device(c10::kCPU);
-  for (const Where& where : places) {
-    if (where.is_of_all() && !where.device.is_cpu()) device = where.device;
-  }
-  return device;
-}
 
 }  // namespace mscclc::torch_adapter

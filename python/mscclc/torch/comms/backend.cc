@@ -119,8 +119,8 @@ Session& CommsBackend::session() const {
 }
 
 void CommsBackend::setTimeout(std::chrono::milliseconds timeout) {
+  if (session_ != nullptr) session_->set_timeout(timeout);  // or an error: then all stays
   options_.timeout = timeout;
-  if (session_ != nullptr) session_->set_timeout(timeout);
 }
 
 void CommsBackend::setHints(std::unordered_map<std::string, std::string> hints) {

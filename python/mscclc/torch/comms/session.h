@@ -47,7 +47,11 @@ class Session {
   const c10::intrusive_ptr<c10d::Store>& store() const { return seat_.store; }
   int rank() const { return seat_.rank; }
   int size() const { return seat_.size; }
-  void set_timeout(std::chrono::milliseconds timeout) { timeout_ = timeout; }
+  /// Of later calls. Throws where they cannot have it, as the backend below says.
+  void set_timeout(std::chrono::milliseconds timeout) {
+    backend_->setTimeout(timeout);
+    timeout_ = timeout;
+  }
   void end_the_process() { failures_->end_the_process(); }
 
   /// Makes a call of the backend; without tensors it is of this device. Its work has ended, or its

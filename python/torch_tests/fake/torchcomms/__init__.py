@@ -116,6 +116,10 @@ class TorchComm:
         child = self._backend.split(list(ranks), name, _options(hints=hints, timeout=timeout))
         return None if child is None else TorchComm(self._name, child, self._device)
 
+    def set_timeout(self, timeout):
+        """How long calls that follow may take."""
+        self._backend.set_timeout(timeout)
+
     def finalize(self):
         """Ends it."""
         self._backend.finalize()

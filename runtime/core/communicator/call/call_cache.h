@@ -12,6 +12,7 @@
 #include "ir/program/program.h"
 #include "ir/support/precondition.h"
 #include "runtime/api/communicator.h"
+#include "runtime/core/communicator/call/call_facts.h"
 
 namespace mscclc {
 
@@ -20,8 +21,9 @@ class CallCache {
  public:
   /// What was kept for a call that binds alike; nullptr: nothing.
   std::shared_ptr<BoundCall::State> find(const CollectiveCall& call) const {
+    const auto counts = digest_of_counts(call.counts);
     for (const KeptCall& kept : kept_) {
-      if (kept.bound == nullptr || !bind_alike(kept.call, call)) continue;
+      if (kept.bound == nullptr || !bind_alike(kept.call, call) || kept.counts != counts) continue;
       if (std::ranges::equal(kept.externals, call.externals) &&
           std::ranges::equal(kept.flags, call.flags)) {
         return kept.bound;
@@ -42,6 +44,7 @@ class CallCache {
     KeptCall& kept = kept_[next_];
     kept.call = call;
     kept.bound = bound;
+    kept.counts = digest_of_counts(call.counts);
     kept.externals.assign(call.externals.begin(), call.externals.end());
     for (CallExternal& external : kept.externals) {  // names are the caller's
       external.name = std::ranges::find(plan.externals, external.name, &rows::External::name)->name;
@@ -61,6 +64,7 @@ class CallCache {
   struct KeptCall {
     CollectiveCall call;
     std::shared_ptr<BoundCall::State> bound;
+    std::array<uint8_t, 3> counts = {};  ///< their digest
     std::vector<CallExternal> externals;
     std::vector<CallFlags> flags;
   };

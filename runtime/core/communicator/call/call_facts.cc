@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 
 #include "ir/support/precondition.h"
 #include "runtime/support/bytes.h"
@@ -28,6 +29,7 @@ const char* difference(const CallRecord& a, const CallRecord& b) {
   if (a.executable != b.executable) return "the plan";
   if (a.call != b.call) return "the number of the call";
   if (a.bytes != b.bytes) return "the message size";
+  if (a.counts != b.counts) return "the counts";
   if (a.row_pitch != b.row_pitch) return "where rows begin";
   if (a.dtype != b.dtype) return "the type";
   if (a.reduce != b.reduce) return "the reduction";
@@ -94,6 +96,18 @@ void place_in(CallRecord& record, Side side, const BufferPlace& place) {
   const size_t at = side == Side::input ? kInput : kOutput;
   record.offset[at] = place.offset;
   record.buffer[at] = static_cast<uint32_t>(place.buffer) + 1;
+}
+
+// A word at a time: there are as many as pairs of ranks.
+std::array<uint8_t, 3> digest_of_counts(std::span<const uint64_t> counts) {
+  if (std::ranges::adjacent_find(counts, std::ranges::not_equal_to()) == counts.end()) return {};
+  uint64_t digest = 0xcbf29ce484222325u;
+  for (const uint64_t count : counts) {
+    digest = (digest ^ count) * 0x100000001b3u;
+    digest ^= digest >> 32;
+  }
+  return {static_cast<uint8_t>(digest | 1), static_cast<uint8_t>(digest >> 8),
+          static_cast<uint8_t>(digest >> 16)};
 }
 
 // Which bind it is, ranks learn by its number.

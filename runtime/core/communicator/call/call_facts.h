@@ -2,6 +2,7 @@
 // the ranks of a machine (CallBoard), and with MSCCLC_CHECK_CALLS=1 among all.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -28,6 +29,10 @@ struct CallFacts {
 /// Notes in the record of a symmetric call where a buffer lies that any rank's ops address at
 /// others. REQUIRES: it is registered.
 void place_in(CallRecord& record, Side side, const BufferPlace& place);
+
+/// Of counts of an alltoallv: other ones have another digest, except for one of 2^24. 0: there are
+/// none, or all are the same, as in an alltoall.
+std::array<uint8_t, 3> digest_of_counts(std::span<const uint64_t> counts);
 
 void encode(const CallFacts& facts, std::vector<uint8_t>& to);
 /// Takes facts from the front; false if they are not such.

@@ -87,23 +87,32 @@ bool may_be_left_to_nccl(const Comm& comm, const NcclCall& call) {
                          .order = order});
 }
 
-ncclResult_t prepare(Comm& comm, Prepared& prepared) {
+ncclResult_t leave_to_nccl(Comm& comm, const Prepared& prepared) {
   const NcclCall& call = *prepared.call;
-  if (prepared.plan == nullptr && !may_be_left_to_nccl(comm, call)) {
+  if (!may_be_left_to_nccl(comm, call)) {
     return fail(
         ncclInvalidUsage,
         fmt::format("{}: no plan serves it ({}), and NCCL does not keep to '{}', which {} "
                     "asks for",
                     name(call), prepared.server, name(order_of(comm, call)), call.asks_for_order));
   }
-  if (prepared.plan == nullptr) return prepare_real(comm, call, prepared.server);
+  return prepare_real(comm, call, prepared.server);
+}
+
+ncclResult_t prepare(Comm& comm, Prepared& prepared) {
+  const NcclCall& call = *prepared.call;
+  if (prepared.plan == nullptr) return leave_to_nccl(comm, prepared);
   if (call.launch_completion != nullptr && runs_on_host()) {
     return fail(ncclInvalidUsage,
                 fmt::format("{}: its launchCompletionEvent is CUDA's, and ranks run on processors",
                             name(call)));
   }
-  Diagnostics diagnostics;
-  if (!prepared.plan->prepare(diagnostics)) return fail(name(call), diagnostics);
+  const auto result = prepare_plan(comm, call, *prepared.plan, prepared.server);
+  if (!result) {
+    prepared.plan.reset();
+    return leave_to_nccl(comm, prepared);
+  }
+  if (*result != ncclSuccess) return *result;
   if (comm.profiler != nullptr) prepared.plan_name = prepared.plan->plan();
   say_server(comm, call, prepared.server);
   return ncclSuccess;
@@ -460,8 +469,10 @@ bool goes_on_alone(std::vector<CallsOfComm>& all) {
   });
 }
 
-/// Makes the calls on a thread of their own. The result comes with ncclCommGetAsyncError().
-ncclResult_t make_unwaited(const std::shared_ptr<CallsOfGroup>& group) {
+/// Makes the calls, as `work` says, on a thread of their own. The result comes with
+/// ncclCommGetAsyncError().
+ncclResult_t make_unwaited(const std::shared_ptr<CallsOfGroup>& group,
+                           const std::function<ncclResult_t()>& work) {
   std::vector<CommPointer> comms;
   for (const CallsOfComm& one : group->all) comms.push_back(one.comm);
   for (const CommPointer& comm : comms) begin_unwaited(*comm);
@@ -471,10 +482,10 @@ ncclResult_t make_unwaited(const std::shared_ptr<CallsOfGroup>& group) {
     group->calls.clear();
     for (const CommPointer& comm : comms) end_unwaited(*comm, result);
   };
-  const auto make = [group, end, first = comms.front()] {
+  const auto make = [work, end, first = comms.front()] {
     Diagnostics diagnostics;
     const bool bound = first->device->bind_thread(diagnostics);
-    end(bound ? make_now(group->all) : fail(ncclUnhandledCudaError, "a call", diagnostics));
+    end(bound ? work() : fail(ncclUnhandledCudaError, "a call", diagnostics));
   };
   std::thread thread = quiet_thread("mscclc-nccl", make, [end] {
     end(fail(ncclSystemError, "there is not enough memory for a call"));
@@ -489,16 +500,39 @@ ncclResult_t make_unwaited(const std::shared_ptr<CallsOfGroup>& group) {
   return result;
 }
 
+std::shared_ptr<CallsOfGroup> group_of(std::vector<NcclCall> calls) {
+  const auto group = std::make_shared<CallsOfGroup>(CallsOfGroup{std::move(calls), {}});
+  group->all = by_comm(group->calls);
+  return group;
+}
+
+ncclResult_t check(std::vector<CallsOfComm>& all) {
+  const ncclResult_t result = check_stages(all);
+  return result == ncclSuccess ? check_captures(all) : result;
+}
+
 }  // namespace
 
 ncclResult_t make_calls(std::vector<NcclCall> calls) {
-  const auto group = std::make_shared<CallsOfGroup>(CallsOfGroup{std::move(calls), {}});
-  group->all = by_comm(group->calls);
-  ncclResult_t result = check_stages(group->all);
-  if (result == ncclSuccess) result = check_captures(group->all);
+  const auto group = group_of(std::move(calls));
+  const ncclResult_t result = check(group->all);
   if (result != ncclSuccess) return result;
   find_servers(group->all);
-  return goes_on_alone(group->all) ? make_unwaited(group) : make_now(group->all);
+  const auto make = [group] { return make_now(group->all); };
+  return goes_on_alone(group->all) ? make_unwaited(group, make) : make();
+}
+
+ncclResult_t make_calls_after(const UnwaitedWork& work, std::vector<NcclCall> calls) {
+  const auto group = group_of(std::move(calls));
+  const ncclResult_t result = check(group->all);
+  if (result != ncclSuccess) return result;
+  work.begin();
+  return make_unwaited(group, [group, run = work.run] {
+    const ncclResult_t done = run();
+    if (done != ncclSuccess) return done;
+    find_servers(group->all);
+    return make_now(group->all);
+  });
 }
 
 }  // namespace mscclc::nccl

@@ -58,4 +58,12 @@ const char* name(const NcclCall& call);
 /// communicators are not blocking, and making them would wait.
 ncclResult_t make_calls(std::vector<NcclCall> calls);
 
+/// Work on communicators of these calls, and others, that no caller waits for.
+struct UnwaitedWork {
+  std::function<void()> begin;  ///< on the caller's thread
+  std::function<ncclResult_t()> run;
+};
+/// Makes the calls once such work has ended well: ncclInProgress. Else neither has run.
+ncclResult_t make_calls_after(const UnwaitedWork& work, std::vector<NcclCall> calls);
+
 }  // namespace mscclc::nccl

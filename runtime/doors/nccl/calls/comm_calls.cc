@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/diagnostics/first_message.h"
 #include "runtime/api/host_device.h"
 #include "runtime/doors/nccl/abi/types.h"
 #include "runtime/doors/nccl/backends/report.h"
@@ -49,6 +50,15 @@ void say_server(const Comm& comm, const NcclCall& call, const std::string& serve
                      name(call), call.count, nccl_type_of(call.dtype), op, call.root,
                      static_cast<const void*>(comm.handle), comm.ranks,
                      static_cast<const void*>(call.stream), server));
+}
+
+std::optional<ncclResult_t> prepare_plan(const Comm& comm, const NcclCall& call, ServedCall& plan,
+                                         std::string& server) {
+  Diagnostics diagnostics;
+  if (plan.prepare(diagnostics)) return ncclSuccess;
+  if (!comm.facts.has_real || !plan.leave_to_real()) return fail(name(call), diagnostics);
+  server = "no rank has its plan: " + first_message(diagnostics);
+  return std::nullopt;
 }
 
 ncclResult_t prepare_real(Comm& comm, const NcclCall& call, const std::string& why) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,11 @@ StreamHandle stream_of(const Comm& comm, const NcclCall& call);
 
 /// A line of the debug log.
 void say_server(const Comm& comm, const NcclCall& call, const std::string& server);
+
+/// Makes ready what a call has a plan for. nullopt: no rank has it: the call is the real NCCL's,
+/// and `server` says why.
+[[nodiscard]] std::optional<ncclResult_t> prepare_plan(const Comm& comm, const NcclCall& call,
+                                                       ServedCall& plan, std::string& server);
 
 /// Makes the real NCCL ready for a call that no plan serves, as `why` says. Collective if it has no
 /// communicator yet.

@@ -43,6 +43,47 @@ ncclResult_t ThreadGroup::drop(std::vector<NcclCall>& calls) {
   return std::exchange(error_, ncclSuccess);
 }
 
+namespace {
+
+ncclResult_t refuse_mixed(std::vector<Job>& jobs) {
+  for (Job& job : jobs) job.cancel();
+  return fail(ncclInvalidArgument, "a group holds blocking and non-blocking communicators");
+}
+
+bool are_mixed(const std::vector<Job>& jobs) {
+  return std::ranges::any_of(jobs,
+                             [&](const Job& job) { return job.blocking != jobs[0].blocking; });
+}
+
+/// Do callers not wait for work on a communicator of these calls? They are made after it.
+bool come_later(const std::vector<NcclCall>& calls, const std::vector<Job>& jobs) {
+  return std::ranges::any_of(jobs, [&](const Job& job) {
+    return job.begin && !job.blocking && std::ranges::any_of(calls, [&](const NcclCall& call) {
+             return call.comm.get() == job.in_turn;
+           });
+  });
+}
+
+ncclResult_t run_jobs_and_calls(std::vector<Job> jobs, std::vector<NcclCall> calls) {
+  const auto blocks = [](const NcclCall& call) { return call.comm->blocking; };
+  if (are_mixed(jobs) || std::ranges::any_of(calls, blocks)) return refuse_mixed(jobs);
+  const auto all = std::make_shared<std::vector<Job>>(std::move(jobs));
+  const auto begin = [all] {
+    for (Job& job : *all) {
+      if (job.begin) std::exchange(job.begin, {})();
+      job.blocking = true;  // the calls wait
+    }
+  };
+  const auto run = [all] { return run_jobs(std::exchange(*all, {})); };
+  const ncclResult_t result = make_calls_after({begin, run}, std::move(calls));
+  if (result != ncclInProgress) {
+    for (Job& job : *all) job.cancel();
+  }
+  return result;
+}
+
+}  // namespace
+
 ncclResult_t ThreadGroup::finish() {
   std::vector<Job> jobs = std::exchange(jobs_, {});
   std::vector<NcclCall> calls = std::exchange(calls_, {});
@@ -51,6 +92,7 @@ ncclResult_t ThreadGroup::finish() {
     for (Job& job : jobs) job.cancel();
     return error;
   }
+  if (come_later(calls, jobs)) return run_jobs_and_calls(std::move(jobs), std::move(calls));
   const ncclResult_t result = run_jobs(std::move(jobs));
   if (calls.empty() || (result != ncclSuccess && result != ncclInProgress)) return result;
   const ncclResult_t made = make_calls(std::move(calls));
@@ -93,12 +135,7 @@ std::vector<std::shared_ptr<Line>> in_lines(std::vector<Job> jobs) {
 }  // namespace
 
 ncclResult_t run_jobs(std::vector<Job> jobs) {
-  const bool mixed = std::any_of(jobs.begin(), jobs.end(),
-                                 [&](const Job& job) { return job.blocking != jobs[0].blocking; });
-  if (mixed) {
-    for (Job& job : jobs) job.cancel();
-    return fail(ncclInvalidArgument, "a group holds blocking and non-blocking communicators");
-  }
+  if (are_mixed(jobs)) return refuse_mixed(jobs);
   for (const Job& job : jobs) {
     if (job.begin) job.begin();
   }

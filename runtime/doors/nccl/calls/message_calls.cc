@@ -71,8 +71,9 @@ ncclResult_t prepare_message(Comm& comm, const RouteCalls& calls, PeerRoute& rou
                              Prepared& prepared) {
   const NcclCall& call = *prepared.call;
   if (!find_plan(comm, calls, route, prepared)) return prepare_real(comm, call, prepared.server);
-  Diagnostics diagnostics;
-  if (!prepared.found->prepare(diagnostics)) return fail(name(call), diagnostics);
+  const auto result = prepare_plan(comm, call, *prepared.found, prepared.server);
+  if (!result) return prepare_real(comm, call, prepared.server);
+  if (*result != ncclSuccess) return *result;
   prepared.plan = std::move(prepared.found);
   if (!calls.capturing) prepared.route = &route;
   if (comm.profiler != nullptr) prepared.plan_name = prepared.plan->plan();

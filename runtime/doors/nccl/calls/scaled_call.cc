@@ -7,6 +7,7 @@
 
 #include "ir/support/precondition.h"
 #include "runtime/api/device.h"
+#include "runtime/support/result_kind.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -27,14 +28,21 @@ class ScaledCall final : public ServedCall {
         sum_(std::move(sum)),
         found_(std::move(found)) {}
   std::string plan() const override { return sum_->plan(); }
+  bool leave_to_real() override { return sum_->leave_to_real(); }
   bool waits_for_ranks() override { return sum_->waits_for_ranks(); }
   bool prepare(Diagnostics& diagnostics) override {
     for (const Diagnostic& mistake : found_.all()) diagnostics.add(mistake);
-    return !found_.has_errors() && sum_->prepare(diagnostics);
+    if (!found_.has_errors()) return sum_->prepare(diagnostics);
+    if (lacks_memory(found_)) comm_.communicator->abort(found_);  // the others wait for this call
+    return false;
   }
   bool launch(Diagnostics& diagnostics) override {
-    return comm_.order->follow(stream_, diagnostics) &&
-           comm_.device->scale(scaling_, stream_, diagnostics) && sum_->launch(diagnostics);
+    if (comm_.order->follow(stream_, diagnostics) &&
+        comm_.device->scale(scaling_, stream_, diagnostics)) {
+      return sum_->launch(diagnostics);
+    }
+    comm_.communicator->abort(diagnostics);  // the others wait for this call
+    return false;
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "runtime/doors/nccl/backends/report.h"
+#include "runtime/doors/nccl/variables/translate.h"
 
 namespace mscclc::nccl {
 namespace {
@@ -120,6 +121,29 @@ int Config::blocking() const { return get<int>(bytes_, k_blocking); }
 int Config::max_ctas() const { return get<int>(bytes_, k_maxCTAs); }
 int Config::cta_policy() const { return get<int>(bytes_, k_CTAPolicy); }
 int Config::graph_usage_mode() const { return get<int>(bytes_, k_graphUsageMode); }
+
+std::vector<std::string> Config::without_effect(const Environment& environment) const {
+  std::vector<std::string> out;
+  const auto warn = [&](const char* field, std::string_view why) {
+    out.push_back(
+        fmt::format("{} of a communicator's configuration has no effect on calls that plans "
+                    "serve: {}",
+                    field, why));
+  };
+  const std::string_view set = environment.raw(Variable::MSCCLC_LANE);
+  const auto wanted = translation("network")(net_name_, {});
+  if (wanted && set.empty() && *wanted != info(Variable::MSCCLC_LANE).fallback) {
+    warn("netName", "set NCCL_NET");
+  }
+  const bool has_class = get<int>(bytes_, k_trafficClass) != kNcclUndefinedInt;
+  if (has_class && set == "verbs" && !environment.has(Variable::MSCCLC_IB_TC)) {
+    warn("trafficClass", "set NCCL_IB_TC");
+  }
+  if (get<int>(bytes_, k_launchOrderImplicit) == 1) {
+    warn("launchOrderImplicit", "those of different communicators are not ordered");
+  }
+  return out;
+}
 
 ncclConfig_t* Config::for_real(Bytes& bytes) const {
   bytes = bytes_;

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/doors/nccl/abi/abi.h"
+#include "runtime/support/environment/environment.h"
 
 namespace mscclc::nccl {
 
@@ -31,6 +33,9 @@ class Config {
   int cta_policy() const;  ///< bits of NCCL_CTA_POLICY_…
   int graph_usage_mode() const;
   const std::string& name() const { return comm_name_; }
+  /// What to warn a user of: fields that have no effect on plans, though the same setting as a
+  /// variable has one, or is warned of. A variable that is set comes before its field.
+  std::vector<std::string> without_effect(const Environment& environment) const;
   bool is_blocking() const { return blocking() != 0; }
 
   /// The same for the real NCCL, as the caller's version would give it. Valid while `this` is

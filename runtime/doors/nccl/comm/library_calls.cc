@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "ir/diagnostics/first_message.h"
 #include "ir/program/program.h"
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/nearest_plan.h"
@@ -35,41 +39,84 @@ std::shared_ptr<PlanProvider> plans_of_process(Diagnostics& diagnostics) {
   return plans;
 }
 
+/// Calls that were left to the real NCCL, as no rank had a plan, and why: whatever their buffers,
+/// they have none from then on. The same on all ranks, which make the same calls.
+class Unserved {
+ public:
+  void add(const CollectiveCall& call, bool capturing, std::string why) {
+    if (calls_.size() == kMost) calls_.clear();  // sizes may never come again
+    calls_[key(call, capturing)] = std::move(why);
+  }
+  /// nullptr: it is none of them.
+  const std::string* why(const CollectiveCall& call, bool capturing) const {
+    const auto found = calls_.find(key(call, capturing));
+    return found == calls_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  static constexpr size_t kMost = 1024;
+  using Key = std::tuple<CollectiveKind, uint64_t, Dtype, ReduceOp, std::optional<Dtype>,
+                         std::optional<SumOrder>, uint32_t, bool, uint32_t, bool>;
+  static Key key(const CollectiveCall& call, bool capturing) {
+    return {call.kind,  call.count, call.dtype,      call.op,          call.accumulate,
+            call.order, call.root,  call.registered, call.most_blocks, capturing};
+  }
+  std::map<Key, std::string> calls_;
+};
+
 /// Without a choice: it failed here, maybe on this rank alone. The others may wait for it to load
-/// their plan, so it is prepared as a call that has none yet, which lets them know.
+/// their plan, so prepare() chooses once more, or lets them know.
 class ServedByPlan final : public ServedCall {
  public:
-  ServedByPlan(Collectives& collectives, const CollectiveCall& call,
+  ServedByPlan(Collectives& collectives, Unserved& unserved, const CollectiveCall& call,
                std::optional<PlanChoice> choice, StreamHandle stream, bool capturing)
       : collectives_(collectives),
+        unserved_(unserved),
         call_(call),
         choice_(std::move(choice)),
         stream_(stream),
         capturing_(capturing) {}
   std::string plan() const override {
-    if (choice_) return choice_->picked == nullptr ? "copy" : choice_->picked->name;
-    Diagnostics ignored;  // prepare() has chosen it after all
-    const auto picked = collectives_.choose(call_, capturing_, nullptr, ignored);
-    return picked == nullptr ? "" : picked->name;
+    return choice_->picked == nullptr ? "copy" : choice_->picked->name;
   }
   bool waits_for_ranks() override {
     return !choice_ || collectives_.waits_for_ranks(call_, *choice_);
   }
   bool prepare(Diagnostics& diagnostics) override {
-    ready_ = choice_ ? collectives_.prepare(call_, *choice_, stream_, diagnostics)
-                     : collectives_.prepare(call_, stream_, diagnostics);
+    if (!choice_ && !choose(diagnostics)) return false;
+    ready_ = collectives_.prepare(call_, *choice_, stream_, diagnostics);
     return static_cast<bool>(ready_);
+  }
+  bool leave_to_real() override {
+    if (no_rank_has_it_) unserved_.add(call_, capturing_, why_not_);
+    return no_rank_has_it_;
   }
   bool launch(Diagnostics& diagnostics) override {
     return collectives_.launch(ready_, diagnostics);
   }
 
  private:
+  /// False: reported, to the other ranks, too.
+  bool choose(Diagnostics& diagnostics) {
+    if (!collectives_.check(call_, diagnostics)) return false;
+    PlanChoice choice = collectives_.choose_once(call_, capturing_, nullptr, diagnostics);
+    if (choice.picked != nullptr) {
+      choice_ = std::move(choice);
+      return true;
+    }
+    why_not_ = first_message(diagnostics);
+    no_rank_has_it_ = collectives_.no_rank_chooses(call_, stream_, diagnostics);
+    return false;
+  }
+
   Collectives& collectives_;
+  Unserved& unserved_;
   const CollectiveCall call_;
-  const std::optional<PlanChoice> choice_;  ///< of nothing: the call needs no plan
+  std::optional<PlanChoice> choice_;  ///< of nothing: the call needs no plan
   const StreamHandle stream_;
   const bool capturing_;
+  bool no_rank_has_it_ = false;  ///< as prepare() has found
+  std::string why_not_;
   ReadyCall ready_;
 };
 
@@ -95,6 +142,10 @@ class LibraryCalls final : public PlanCalls {
                                     std::string* what) override {
     PlanChoice choice;
     if (collectives_->needs_plan(call)) {
+      if (const std::string* const why = unserved_.why(call, capturing)) {
+        if (what != nullptr) *what = "no rank has its plan: " + *why;
+        return nullptr;
+      }
       std::vector<PassedOver> passed_over;
       Diagnostics diagnostics;
       choice = collectives_->choose_once(call, capturing, what == nullptr ? nullptr : &passed_over,
@@ -103,7 +154,8 @@ class LibraryCalls final : public PlanCalls {
         if (what != nullptr) {
           *what = "a plan that is chosen once more: " + diagnostics.all().front().message;
         }
-        return std::make_unique<ServedByPlan>(*collectives_, call, std::nullopt, stream, capturing);
+        return std::make_unique<ServedByPlan>(*collectives_, unserved_, call, std::nullopt, stream,
+                                              capturing);
       }
       if (choice.picked == nullptr) {
         if (what != nullptr) {
@@ -118,7 +170,7 @@ class LibraryCalls final : public PlanCalls {
     } else if (what != nullptr) {
       *what = "a copy";
     }
-    return std::make_unique<ServedByPlan>(*collectives_, call, std::move(choice), stream,
+    return std::make_unique<ServedByPlan>(*collectives_, unserved_, call, std::move(choice), stream,
                                           capturing);
   }
 
@@ -172,6 +224,7 @@ class LibraryCalls final : public PlanCalls {
 
   const std::unique_ptr<Collectives> collectives_;
   const SumOrder order_;  ///< of calls that do not say it
+  Unserved unserved_;
 };
 
 }  // namespace

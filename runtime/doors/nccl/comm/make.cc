@@ -184,6 +184,7 @@ ProfiledComm profiled(const Comm& comm) {
 /// What a rank needs of its own.
 ncclResult_t open_own(Comm& comm, const Environment& environment) {
   warn_of_settings();
+  for (const std::string& text : comm.config.without_effect(environment)) warn_of_setting(text);
   const ncclResult_t checked = check_environment(environment);
   if (checked != ncclSuccess) return checked;
   Diagnostics diagnostics;
@@ -217,8 +218,7 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
       environment.number(Variable::MSCCLC_REQUIRE_PLAN, diagnostics).value_or(0) == 1;
   comm.compares_calls =
       environment.number(Variable::MSCCLC_CHECK_CALLS, diagnostics).value_or(0) == 1;
-  const auto order = environment.text(Variable::MSCCLC_ORDER, diagnostics);
-  comm.order_of_sums = find_sum_order(order.value_or("")).value_or(kDefaultOrder);
+  comm.order_of_sums = environment.order(diagnostics).value_or(kDefaultOrder);
   if (comm.on_host) {
     comm.null_stream = comm.device->create_stream(diagnostics);
     if (comm.null_stream == nullptr)

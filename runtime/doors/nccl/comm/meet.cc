@@ -240,26 +240,34 @@ std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
   return meet_by_id(id, child, diagnostics);
 }
 
-std::optional<ncclUniqueId> share_id(Bootstrap& parent, const ncclUniqueId* own,
+std::optional<ncclUniqueId> share_id(Bootstrap& parent, const std::optional<ncclUniqueId>& given,
+                                     const std::optional<ncclUniqueId>& kept,
                                      Diagnostics& diagnostics) {
-  const std::vector<uint8_t> sent = own == nullptr ? std::vector<uint8_t>() : bytes_of(*own);
+  constexpr uint8_t kKept = 0, kGiven = 1;
+  std::vector<uint8_t> sent;
+  if (given || kept) {
+    sent = bytes_of(given ? *given : *kept);
+    sent.push_back(given ? kGiven : kKept);
+  }
   std::vector<std::vector<uint8_t>> all;
   if (!parent.all_gather(sent, "a larger communicator's id", all, diagnostics)) return std::nullopt;
-  const std::vector<uint8_t>* given = nullptr;
+  const bool some_give = std::ranges::any_of(
+      all, [](const auto& one) { return !one.empty() && one.back() == kGiven; });
+  const std::vector<uint8_t>* said = nullptr;
   bool same = true;
   for (const std::vector<uint8_t>& one : all) {
-    if (one.empty()) continue;
-    if (given == nullptr) given = &one;
-    same = same && one == *given && one.size() == sizeof(ncclUniqueId);
+    if (one.empty() || (some_give && one.back() != kGiven)) continue;
+    if (said == nullptr) said = &one;
+    same = same && one == *said && one.size() == sizeof(ncclUniqueId) + 1;
   }
-  if (given == nullptr || !same) {
+  if (said == nullptr || !same) {
     diagnostics.error("bad-unique-id", {},
-                      given == nullptr ? "no rank gives the larger communicator's id"
-                                       : "the ranks give different ids");
+                      said == nullptr ? "no rank gives the larger communicator's id"
+                                      : "the ranks give different ids");
     return std::nullopt;
   }
   ncclUniqueId id;
-  std::memcpy(&id, given->data(), sizeof id);
+  std::memcpy(&id, said->data(), sizeof id);
   return id;
 }
 

@@ -54,9 +54,12 @@ struct Family {
 [[nodiscard]] std::unique_ptr<Bootstrap> meet_for_messages(const Comm& parent, uint32_t from,
                                                            uint32_t to, Diagnostics& diagnostics);
 
-/// Collective over the parent: the id that one of its ranks gives, or several the same. `own`: what
-/// this rank gives, or nullptr. nullopt: reported.
-[[nodiscard]] std::optional<ncclUniqueId> share_id(Bootstrap& parent, const ncclUniqueId* own,
+/// Collective over the parent: the id that one of its ranks gives, or several the same. What they
+/// have kept counts only if none gives one, as it may be of a meeting that did not come about.
+/// nullopt: reported.
+[[nodiscard]] std::optional<ncclUniqueId> share_id(Bootstrap& parent,
+                                                   const std::optional<ncclUniqueId>& given,
+                                                   const std::optional<ncclUniqueId>& kept,
                                                    Diagnostics& diagnostics);
 
 }  // namespace mscclc::nccl

@@ -23,6 +23,9 @@ class ServedCall {
   virtual bool waits_for_ranks() { return false; }
   /// Makes it ready to be launched. False: reported.
   [[nodiscard]] virtual bool prepare(Diagnostics&) { return true; }
+  /// True where prepare() has failed because no rank has a plan: the caller then leaves the call,
+  /// and all like it, to the real NCCL.
+  [[nodiscard]] virtual bool leave_to_real() { return false; }
   /// Puts it on the stream that it was found for, after the communicator's earlier calls; does not
   /// wait. REQUIRES: prepare().
   [[nodiscard]] virtual bool launch(Diagnostics& diagnostics) = 0;

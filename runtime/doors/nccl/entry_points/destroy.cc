@@ -62,15 +62,33 @@ ncclResult_t flush(Comm& comm) {
   return ended ? ncclSuccess : fail(ncclUnhandledCudaError, "ncclCommFinalize", diagnostics);
 }
 
+/// If another thread aborts it meanwhile, what waits in the real NCCL ends; after that nothing
+/// begins there.
+ncclResult_t finalize_real(Comm& comm) {
+  ncclComm_t real = nullptr;
+  {
+    const std::lock_guard lock(comm.asking);
+    if (comm.stage == Stage::aborted) {
+      return fail(ncclInvalidUsage, "ncclCommFinalize: the communicator was aborted");
+    }
+    real = comm.real;
+  }
+  if (real == nullptr || real_nccl()->CommFinalize == nullptr) return ncclSuccess;
+  const InsideReal inside;
+  return settle(comm, real, real_nccl()->CommFinalize(real));
+}
+
 ncclResult_t finalize(const CommPointer& comm) {
   ncclResult_t result = flush(*comm);
-  const ncclComm_t real = comm->real;
-  if (result == ncclSuccess && real != nullptr && real_nccl()->CommFinalize != nullptr) {
-    const InsideReal inside;
-    result = settle(*comm, real, real_nccl()->CommFinalize(real));
-  }
+  if (result == ncclSuccess) result = finalize_real(*comm);
   comm->async_error = result;
   return result;
+}
+
+/// What is asked for will not be done. An abort by another thread stands.
+void take_back_finalize(Comm& comm) {
+  Stage expected = Stage::finalized;
+  if (comm.stage.compare_exchange_strong(expected, Stage::ready)) comm.async_error = ncclSuccess;
 }
 
 }  // namespace
@@ -109,14 +127,15 @@ ncclResult_t CommFinalize(ncclComm_t handle) {
   ncclResult_t result = ncclSuccess;
   const CommPointer comm = usable_comm(handle, "ncclCommFinalize", result);
   if (comm == nullptr) return ThreadGroup::of_thread().fail_with(result);
-  comm->stage = Stage::finalized;
+  Stage expected = Stage::ready;
+  while (!comm->stage.compare_exchange_strong(expected, Stage::finalized)) {
+    result = check_stage(*comm, "ncclCommFinalize");  // another thread was faster
+    if (result != ncclSuccess) return ThreadGroup::of_thread().fail_with(result);
+    expected = Stage::ready;
+  }
   if (!comm->blocking) comm->async_error = ncclInProgress;
   return ThreadGroup::of_thread().add(Job{.run = [comm] { return finalize(comm); },
-                                          .cancel =
-                                              [comm] {
-                                                comm->stage = Stage::ready;
-                                                comm->async_error = ncclSuccess;
-                                              },
+                                          .cancel = [comm] { take_back_finalize(*comm); },
                                           .blocking = comm->blocking,
                                           .in_turn = comm.get()});
 }

@@ -407,8 +407,7 @@ ncclResult_t CommGrow(ncclComm_t comm, int ranks, const ncclUniqueId* id, int ra
   const auto meet = [given, n = static_cast<uint32_t>(ranks)](Comm& old, Comm& child,
                                                               Diagnostics& diagnostics) {
     const auto kept = take_growth_id(old);
-    const auto& own = given ? given : kept;
-    const auto shared = share_id(old.communicator->bootstrap(), own ? &*own : nullptr, diagnostics);
+    const auto shared = share_id(old.communicator->bootstrap(), given, kept, diagnostics);
     child.rank = old.rank;
     child.ranks = n;
     return shared ? meet_by_id(*shared, child, diagnostics) : std::unique_ptr<Bootstrap>();

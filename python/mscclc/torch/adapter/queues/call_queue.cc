@@ -105,7 +105,18 @@ c10::intrusive_ptr<c10d::Work> DeviceCallQueue::submit(Request request) {
   }
   ready.block(own_);
   const c10::StreamGuard on_own(own_);
-  run(request, *comm_, native_handle_of(own_));
+  try {
+    run(request, *comm_, native_handle_of(own_));
+  } catch (...) {  // some of it may be there
+    const std::exception_ptr error = std::current_exception();
+    work->refused(own_, error);
+    try {
+      ready.record(own_);
+      ready.block(current);
+    } catch (const std::exception&) {  // the device has failed: nothing runs there
+    }
+    std::rethrow_exception(error);
+  }
   work->queued(own_);
   return work;
 }
@@ -123,7 +134,7 @@ void DeviceCallQueue::submit_later(Request request, PooledEvent ready,
       run(request, *comm, native_handle_of(own));
       work->queued(own);
     } catch (...) {
-      work->refused(std::current_exception());
+      work->refused(own, std::current_exception());
     }
     return [work] { work->end_future(); };
   });

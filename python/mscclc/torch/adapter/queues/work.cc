@@ -73,11 +73,15 @@ DeviceWork::DeviceWork(About about, std::shared_ptr<Communicator> comm, c10::Dev
       comm_(std::move(comm)),
       device_(device) {}
 
-void DeviceWork::queued(const c10::Stream& stream) {
+void DeviceWork::keep_memory_for(const c10::Stream& stream) const {
   const c10::impl::VirtualGuardImpl impl(device_.type());
   for (const at::Tensor& tensor : about_.tensors) {
     impl.recordDataPtrOnStream(tensor.storage().data_ptr(), stream);
   }
+}
+
+void DeviceWork::queued(const c10::Stream& stream) {
+  keep_memory_for(stream);
   {
     const std::lock_guard lock(mutex_);
     ended_.record(stream);
@@ -87,7 +91,8 @@ void DeviceWork::queued(const c10::Stream& stream) {
   cv_.notify_all();
 }
 
-void DeviceWork::refused(std::exception_ptr error) {
+void DeviceWork::refused(const c10::Stream& stream, std::exception_ptr error) {
+  keep_memory_for(stream);
   {
     const std::lock_guard lock(mutex_);
     exception_ = error;

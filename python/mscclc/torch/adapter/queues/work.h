@@ -58,8 +58,8 @@ class DeviceWork : public c10d::Work {
 
   /// Called by the thread that has put it on a stream.
   void queued(const c10::Stream& stream);
-  /// The same where it could not be put there.
-  void refused(std::exception_ptr error);
+  /// The same where it could not be put there, or not all of it.
+  void refused(const c10::Stream& stream, std::exception_ptr error);
   /// After one of them, if a future was asked for before: ends it. Its callbacks may wait for other
   /// works.
   void end_future();
@@ -77,6 +77,8 @@ class DeviceWork : public c10d::Work {
   uint64_t getSequencenumber() const override { return about_.sequence; }
 
  private:
+  /// Memory of its tensors is not given to others before the stream is done with it.
+  void keep_memory_for(const c10::Stream& stream) const;
   /// Until it is on the stream; throws why it is not.
   void wait_until_queued();
 

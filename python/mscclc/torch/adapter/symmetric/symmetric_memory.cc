@@ -55,7 +55,11 @@ std::chrono::milliseconds timeout_of(c10d::ProcessGroup& group, const c10::Devic
 
 /// The n-th team of a group in its store has keys of its own: groups may be made again.
 Membership membership_of_team(c10d::ProcessGroup& group, const c10::Device& device) {
-  const auto store = group.getStore();
+  const auto backend = own_backend_of(group, device);
+  MscclcBackend* const ours = as_ours(backend.get());
+  const auto store = ours != nullptr ? ours->store() : group.getStore();
+  TORCH_CHECK(store != nullptr, "mscclc: the process group ", group.getGroupName(),
+              " has no ranks: reconfigure() gives it some");
   const std::string rank = std::to_string(group.getRank());
   const int64_t n = store->add("mscclc/symmetric/" + rank, 1);
   return {.store = store,
