@@ -1,4 +1,4 @@
-"""Works of TorchComms make no event on the steady path (counted_works.cc, which is built here)."""
+"""Works of TorchComms make no event on the steady path, and see failed ranks (counted_works.cc, which is built here)."""
 
 import os
 import tempfile
@@ -33,6 +33,8 @@ class OwnEventsTest(unittest.TestCase):
         works = torch.ops.mscclc_own_tests.events_of_works
         self.assertEqual(works(1), [2, 2])  # one for the call, and one to wait for the device
         self.assertEqual(works(1000), [2, 2])
+        self.assertEqual(torch.ops.mscclc_own_tests.failed_work(),
+                         "mscclc: ranks have failed, and a call has not been done; the watch sees it")  # fmt: skip
 
 
 if __name__ == "__main__":
