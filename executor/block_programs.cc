@@ -200,6 +200,7 @@ StepPiece step_piece(const Step& step, uint32_t to, uint32_t from) {
 
 /// True if the last step is a copy that becomes one of the moves of this one.
 bool BlockPrograms::takes_copy(const DeviceOp& op, const Step& step) const {
+  if (rank_->keeps_steps()) return false;
   if (step.kind != StepKind::move_packets || steps_.size() == blocks_.back().steps) return false;
   const Move& move = rank_->moves[op.first];
   const DeviceOperand* operands = &rank_->operands[move.operands];
@@ -209,7 +210,7 @@ bool BlockPrograms::takes_copy(const DeviceOp& op, const Step& step) const {
 
 /// Where the last step of the block is a copy that becomes one of the moves of the one before it.
 void BlockPrograms::take_copy_at_end() {
-  if (steps_.size() < blocks_.back().steps + 2) return;
+  if (rank_->keeps_steps() || steps_.size() < blocks_.back().steps + 2) return;
   const Step copy = steps_.back();
   Step& sends = steps_[steps_.size() - 2];
   if (copy.kind != StepKind::copy || sends.kind != StepKind::move_packets) return;
@@ -244,7 +245,9 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
     step.begin = std::max(step.begin, move.begin);
     step.end = std::min(step.end, move.end);
   }
-  if (step.begin >= step.end) return false;
+  const bool moves_any = step.begin < step.end;
+  if (!moves_any && !rank_->keeps_steps()) return false;
+  if (!moves_any) step.begin = step.end = run.begin;
   note_begin(rank_->align);
   uint64_t ends = run.length;
   if (op.format == PacketFormat::none) {
@@ -260,7 +263,7 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
   step.dsts = static_cast<uint16_t>(moves.dsts);
   step.srcs = static_cast<uint16_t>(moves.srcs);
   require(moves.dsts <= kMaxOperands && moves.srcs <= kMaxOperands, kManyOperands);
-  step.length = run.length;
+  step.length = moves_any ? run.length : 0;
   step.run_begin = run.begin;
   step.move_end = move.end;
   if (takes_copy(op, step)) {
@@ -272,7 +275,7 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
   steps_.push_back(step);
   if (step.kind == StepKind::apply) {
     add_row_values(op, run);
-    return true;
+    return moves_any;
   }
   const size_t first = operands_.size();
   for (uint32_t i = moves.first; i < moves.first + moves.count; ++i) {
@@ -284,7 +287,7 @@ bool BlockPrograms::add_step(const DeviceOp& op, const Alike& moves, uint32_t r)
   if (step.kind == StepKind::reduce) note_rows(first);
   if (step.kind == StepKind::move_packets) join_moves_of_one_source(steps_.back());
   if (info(step.kind).family == StepFamily::rows) add_row_values(op, run);
-  return true;
+  return moves_any;
 }
 
 /// Which row function a step has, and how many values. An `apply` has them for operands.
@@ -368,25 +371,35 @@ void BlockPrograms::note_rows(size_t first_operand) {
 }
 
 void BlockPrograms::add_moves(const DeviceOp& op) {
-  uint32_t steps = 0;
+  uint32_t steps = 0;  // also those that move nothing
   bool whole = true;
   for (uint32_t i = 0; i < op.count;) {
     const Alike moves = alike_from(op, i);
-    const uint32_t runs = rank_->moves[op.first + i].run_count, before = steps;
-    for (uint32_t r = 0; r < runs; ++r) steps += add_step(op, moves, r) ? 1 : 0;
-    whole &= steps > before;
+    const uint32_t runs = rank_->moves[op.first + i].run_count;
+    bool any = false;
+    for (uint32_t r = 0; r < runs; ++r) {
+      const bool moves_any = add_step(op, moves, r);
+      steps += moves_any || rank_->keeps_steps() ? 1 : 0;
+      any |= moves_any;
+    }
+    whole &= any;
     i += moves.count;
   }
   settle_early_launch(op, steps, whole);
 }
 
-/// The next launch may begin after the last of an op's `count` steps, and only if the block has
-/// polled what shows it that its peers have begun: `whole` says that no move is empty.
+/// The next launch may begin after the last of an op's `count` steps that moves something, and only
+/// if the block has polled what shows it that its peers have begun: `whole` says that no move is
+/// empty.
 void BlockPrograms::settle_early_launch(const DeviceOp& op, uint32_t count, bool whole) {
   Block& block = blocks_.back();
   block.blind |= !whole && (op.flags & device::kShowsPeers) != 0;
-  for (uint32_t k = block.blind ? 0 : 1; k < count; ++k) {
-    steps_[steps_.size() - 1 - k].flags &= ~device::kFreesNext;
+  bool is_freed = block.blind;
+  for (uint32_t k = 0; k < count; ++k) {
+    Step& step = steps_[steps_.size() - 1 - k];
+    const bool may_free = !is_freed && (!moves_data(step.kind) || step.begin < step.end);
+    if (!may_free) step.flags &= ~device::kFreesNext;
+    is_freed |= may_free;
   }
 }
 

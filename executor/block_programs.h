@@ -100,7 +100,8 @@ class BlockPrograms {
   void add_op(uint32_t op);
   void add_moves(const device::DeviceOp& op);
   void add_targets(const device::DeviceOp& op);
-  /// False: nothing of that run is this block's, so there is no step.
+  /// False: nothing of that run is this block's, so there is no step, or one with an empty extent
+  /// (RankProgram::keeps_steps).
   bool add_step(const device::DeviceOp& op, const Alike& moves, uint32_t run);
   void add_operand(const device::Move& move, const device::Stretch& run, uint32_t k);
   void settle_rows(const device::DeviceOp& op, device::Step& step);

@@ -1,5 +1,6 @@
 // Copies that devices do as moves of a step on packets beside them: they take no step of their own.
-// Programs of blocks have them so (block_programs.h), and the cost model counts on it.
+// Programs of blocks have them so (block_programs.h), and the cost model counts on it; not those
+// with row functions, as the lengths of a call decide it.
 #pragma once
 
 #include <algorithm>

@@ -226,7 +226,7 @@ bool RankFit::continues(const Move& move, uint32_t k, uint64_t stride) const {
       return false;
     }
   }
-  return !has_rows(move) || rows_offset(move, k) == rows_offset(move, k - 1) + slots_.longest;
+  return true;
 }
 
 bool RankFit::fit_move(const DeviceOp& op, Move& move, uint32_t chunks) {
@@ -242,7 +242,8 @@ bool RankFit::fit_move(const DeviceOp& op, Move& move, uint32_t chunks) {
   for (uint32_t k = 0; k < chunks; ++k) {
     uint64_t length = 0;
     if (!chunk_length(move, k, packets, length)) return false;
-    if (k > 0 && last == slots.longest && sizes_.whole_units && continues(move, k, stride)) {
+    if (k > 0 && !rank_.keeps_steps() && last == slots.longest && sizes_.whole_units &&
+        continues(move, k, stride)) {
       rank_.runs.back().size += size;
       rank_.runs.back().length += length;
     } else {
@@ -287,9 +288,9 @@ bool RankFit::moves(const DeviceOp** failed) {
   for (size_t i = 0; i < rank_.moves.size(); ++i) {
     *failed = &rank_.ops[rank_.move_ops[i]];
     if (!fit_move(**failed, rank_.moves[i], rank_.move_chunks[i])) return false;
-    // Plans of rows run in kernels alone, whose steps are the same in every call: also in one in
-    // which ranks have different numbers of rows, where moves of one op are not alike.
-    const bool follows = i > 0 && rank_.move_ops[i - 1] == rank_.move_ops[i] && columns_ == 0;
+    // Whether moves of one op are alike depends on how many rows each rank has.
+    const bool follows =
+        i > 0 && rank_.move_ops[i - 1] == rank_.move_ops[i] && !rank_.keeps_steps();
     rank_.moves[i].like_last = follows && alike(rank_.moves[i - 1], rank_.moves[i]);
   }
   return true;

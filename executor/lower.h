@@ -73,6 +73,10 @@ struct RankProgram {
   std::vector<uint32_t> move_ops;     ///< parallel to `moves`: the step, in `ops`
   std::vector<uint32_t> loop_chunks;  ///< parallel to `loops`
 
+  /// Do blocks take the same steps in calls of all sizes, some of them with nothing to do? Programs
+  /// with row functions do: GPUs run them by kernels alone (compiled/shape.h), which know no
+  /// others.
+  bool keeps_steps() const { return !move_rows.empty(); }
   device::RankView view() const;
 };
 

@@ -408,7 +408,7 @@ bool CompiledShape::fill(const BlockPrograms& programs, std::vector<CompiledLine
     size_t next = 0;
     for (const CompiledStep& code : codes_[code_of_[b]].steps) {
       const bool there = next < block.steps().size() && is_of(block, block.steps()[next], code);
-      if (!there && !moves_data(code.kind)) return false;
+      if (!there && (has_rows_ || !moves_data(code.kind))) return false;
       if (there && !counts_ && counts_signals(block, block.steps()[next])) return false;
       if (there && !put_step(block, block.steps()[next++], code, shared, own)) return false;
     }

@@ -1,7 +1,8 @@
 // What a kernel that is compiled for one plan knows of a rank: the steps of its blocks, without
 // their sizes and addresses. The same for every message size, or nearly: a step that moves nothing
 // in a call is run with an empty extent, and a call whose steps are others (of sizes that do not
-// divide, at odd addresses) is left to the interpreter.
+// divide, at odd addresses) is left to the interpreter. Programs with row functions have none: they
+// are packed with the same steps for all sizes (RankProgram::keeps_steps).
 //
 //   auto shape = CompiledShape::of(program, rank, diagnostics);  // to compile, and to load
 //   if (shape->fill(programs, lines)) ...                       // a call: the kernel's arguments

@@ -82,6 +82,7 @@ bool last_takes(const RankProgram& rank, const DeviceOp& copy, const DeviceOp& l
 
 JoinedCopies::JoinedCopies(const RankProgram& rank)
     : copies_(rank.ops.size(), kNoOp), joined_(rank.ops.size(), false) {
+  if (rank.keeps_steps()) return;
   for (size_t b = 0; b + 1 < rank.block_begin.size(); ++b) {
     const uint32_t begin = rank.block_begin[b], end = rank.block_begin[b + 1];
     for (uint32_t i = begin; i + 1 < end; ++i) {

@@ -71,6 +71,14 @@ TEST_CASE("row functions on the host device give what evaluate() says") {
   }
 }
 
+TEST_CASE("the host device runs steps that have nothing to do") {
+  for (const std::string& name : testing::uneven_row_programs()) {
+    INFO(name);
+    RowCalls calls{std::make_shared<const Program>(testing::row_plan(name, {{"R", "4"}}))};
+    CHECK(run_threads(4, calls) == "");
+  }
+}
+
 TEST_CASE("instances and groups of blocks share rows on the host device") {
   RowCalls calls{std::make_shared<const Program>(testing::row_plan(
       "allreduce_owner", {{"R", "2"}, {"B", "3"}}, "launch instances: 2, policy: blocked\n"))};

@@ -41,6 +41,10 @@ std::vector<std::string> row_programs() {
           "reducescatter_quantize"};
 }
 
+std::vector<std::string> uneven_row_programs() {
+  return {"next_rows_first", "own_rows_copied", "several_chunks", "several_chunks_of_group"};
+}
+
 Program library_row_plan(const std::string& name, const RowDefines& defines) {
   const std::string path = kRowLibrary + name + ".mscl";
   return compiled_rows(path, read_file(path).value(), defines);

@@ -17,8 +17,11 @@ Program row_plan_of(const std::string& text, const RowDefines& defines);
 /// The same of a program, by its name; `more` follows its text.
 Program row_plan(const std::string& name, const RowDefines& defines, const std::string& more = "");
 
-/// The names of all programs.
+/// The names of the programs.
 std::vector<std::string> row_programs();
+/// Those of R ranks in whose calls of few rows some steps have nothing to do, or others as much as
+/// what stands beside them.
+std::vector<std::string> uneven_row_programs();
 
 /// The same of plans/rows.
 Program library_row_plan(const std::string& name, const RowDefines& defines);
