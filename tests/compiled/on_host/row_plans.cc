@@ -107,4 +107,20 @@ std::vector<KernelPlan> fused_row_plans() {
   return some;
 }
 
+std::vector<KernelPlan> uneven_row_plans() {
+  std::vector<KernelPlan> plans;
+  for (const uint32_t ranks : {2, 3}) {
+    std::vector<uint64_t> rows;
+    for (uint64_t n = 1; n <= 2 * ranks + 1; ++n) rows.push_back(n);
+    for (const std::string& name : testing::uneven_row_programs()) {
+      auto program = testing::row_plan(name, {{"R", std::to_string(ranks)}});
+      plans.push_back({.name = name + " of " + std::to_string(ranks) + " ranks",
+                       .program = std::make_shared<const Program>(std::move(program)),
+                       .dtypes = {Dtype::f32, Dtype::bf16},
+                       .rows = rows});
+    }
+  }
+  return plans;
+}
+
 }  // namespace mscclc
