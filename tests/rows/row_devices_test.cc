@@ -42,7 +42,7 @@ struct RowCalls {
       const RunSpec spec{.bytes = rows * plan->granule(dtype) * ranks,
                          .dtype = dtype,
                          .op = i % 2 == 0 ? ReduceOp::sum : ReduceOp::avg,
-                         .in_place = i % 4 == 1,
+                         .in_place = i % 4 == 1 && plan->contract.in_place != InPlace::no,
                          .iterations = 3};
       const RankResult result = runner.run(spec, diagnostics);
       if (result.run.status != RunStatus::right) {
