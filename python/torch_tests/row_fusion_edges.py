@@ -8,6 +8,7 @@ import torch._dynamo
 import torch.distributed as dist
 from checks import equal, refused
 from fusion_models import added, compiled_by, counts, in_order, inputs, plain_norm, rms_norm, same
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import mscclc.torch.fusion as fusion
 from mscclc.communicator import Communicator
@@ -209,6 +210,23 @@ def no_shapes(ranks):
     assert "has no shape" in by.report().left[0].why, by.report()
 
 
+def _subtracted(*more):
+    """One less a sum, or a multiple of it."""
+    ops, name = torch.ops._c10d_functional, dist.group.WORLD.group_name
+    return lambda x: torch.ops.aten.rsub.Scalar(ops.wait_tensor(ops.all_reduce(x, "sum", name)), 1, *more)
+
+
+def subtracted_multiples(ranks):
+    """A graph of ATen ops that nothing has decomposed: `alpha` of rsub is not dropped."""
+    ones = torch.ones(4, 64)
+    for more, replaced in (((2,), 0), ((1,), 1), ((), 1)):
+        module, by = make_fx(_subtracted(*more), tracing_mode="fake")(ones), RowFusion()
+        by(module.graph)
+        counts(by, replaced, 1 - replaced)
+        with in_order():
+            equal(module(ones), torch.full((4, 64), 1.0 - ranks.size * (more or (1,))[0]))
+
+
 def one_rank(ranks):
     """Code that was kept from a run with more ranks."""
     group = dist.new_subgroups(1)[0]
@@ -304,6 +322,6 @@ def mistakes(ranks):
 
 
 CHECKS = [
-    columns_that_vary, odd_columns, too_many_rows, pieces, used_early, written_later, left_alone, no_shapes, one_rank,
-    functions_that_differ, ranks_apart, another_order, later_group, checked_by_torch, mistakes,
+    columns_that_vary, odd_columns, too_many_rows, pieces, used_early, written_later, left_alone, no_shapes,
+    subtracted_multiples, one_rank, functions_that_differ, ranks_apart, another_order, later_group, checked_by_torch, mistakes,
 ]  # fmt: skip

@@ -59,6 +59,13 @@ def _power(rows, node):
     return rows.pointwise(node, "mul", base, base)
 
 
+def _subtracted_from(rows, node):
+    input, given, alpha = _arguments(node, 2, alpha=1)
+    if alpha != 1:
+        raise Unsupported(f"{node.target} has arguments that a row function has not")
+    return rows.pointwise(node, "sub", given, input)
+
+
 def _clamp(rows, node):
     input, low, high = _arguments(node, 1, min=None, max=None)
     limits = [(name, limit) for name, limit in (("most", low), ("least", high)) if limit is not None]
@@ -177,7 +184,7 @@ TABLE: Dict[str, Operator] = {
     "aten.pow.Tensor_Scalar": _power,
     "aten.clamp.default": _clamp,
     "aten.reciprocal.default": lambda rows, node: rows.pointwise(node, "div", 1, node.args[0]),
-    "aten.rsub.Scalar": lambda rows, node: rows.pointwise(node, "sub", node.args[1], node.args[0]),
+    "aten.rsub.Scalar": _subtracted_from,
     "aten.var_mean.correction": _variance_and_mean,
     "aten.unsqueeze.default": _unsqueezed,
     "aten.expand.default": _expanded,
