@@ -26,6 +26,10 @@ def by_name(ranks):
     found = torch.zeros(5)
     torch.ops.mscclc.run_plan_(weights.detach(), found, "sum")
     equal(found, torch.full((5,), 2.0))
+    factor = torch.ones(5, requires_grad=True)
+    loss = (factor * found).sum()
+    torch.ops.mscclc.run_plan_(weights.detach(), found, "sum")
+    refused(loss.backward, "modified by an inplace operation")  # it needs what was there
     plans.unload("sum")
 
 

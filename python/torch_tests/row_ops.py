@@ -165,6 +165,26 @@ def gradients(ranks):
     plans.unload("rows_backward")
 
 
+def saved_for_backward(ranks):
+    """A backward pass that needs what was written since is an error; without gradients there is nothing to say."""
+    _load("rows_saved")
+    names = ["weight", "residual", "q", "total", "scale"]
+
+    def call(x, out, residual, weight):
+        others = torch.empty(2, COLUMNS, dtype=torch.float8_e4m3fn), torch.empty(2)
+        torch.ops.mscclc.run_rows_(x, out, "rows_saved", names, [weight], [residual, *others], [0.5])
+
+    for which in range(2):
+        x, residual, weight = _given(2)
+        out, factor = torch.ones_like(x), torch.ones_like(x).requires_grad_()
+        loss = (factor * (out, residual)[which]).sum()
+        call(x, out, residual, weight)
+        refused(loss.backward, "modified by an inplace operation")
+    with torch.inference_mode():
+        call(x, torch.empty_like(x), residual.clone(), weight)
+    plans.unload("rows_saved")
+
+
 def mistakes(ranks):
     _load("rows_wrong")
     x, residual, weight = _given(2)
@@ -183,4 +203,4 @@ def mistakes(ranks):
     plans.unload("rows_wrong")
 
 
-CHECKS = [in_place, functional, compiled, checked, by_shape, gradients, mistakes]
+CHECKS = [in_place, functional, compiled, checked, by_shape, gradients, saved_for_backward, mistakes]

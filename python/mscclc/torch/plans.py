@@ -141,6 +141,11 @@ def run_on_stream(
     comm._unfinished.clear()  # torch keeps the memory as long as its stream needs it
 
 
+def mark_written(*tensors: torch.Tensor) -> None:
+    """Says to autograd that plans have written tensors: a backward pass that needs what they held is an error."""
+    torch.autograd.graph.increment_version(tensors)
+
+
 def _run_plan_(input, output, name):
     loaded = _plan(name)
     if input.dtype not in _NAMES:
@@ -148,6 +153,7 @@ def _run_plan_(input, output, name):
     if output.dtype != input.dtype and loaded[1]._rows.output_type == "T":
         raise UsageError(f"the input is of {input.dtype}, the output of {output.dtype}")
     run_on_stream(loaded, input, output, dtype=_NAMES[input.dtype])
+    mark_written(output)
 
 
 _library = torch.library.Library("mscclc", "FRAGMENT")

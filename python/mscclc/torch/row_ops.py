@@ -18,7 +18,7 @@ import torch
 
 from ..buffers import ends_in_rows
 from ..errors import UsageError
-from .plans import _plan, run_on_stream
+from .plans import _plan, mark_written, run_on_stream
 
 _library = torch.library.Library("mscclc", "FRAGMENT")
 _DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -52,6 +52,11 @@ def _check_names(names, read, written, values):
 
 
 def _run_rows_(input, output, name, names, read, written, values):
+    _run_into(input, output, name, names, read, written, values)
+    mark_written(output, *written)
+
+
+def _run_into(input, output, name, names, read, written, values):
     _check_names(names, read, written, values)
     wanted = _output_dtype(name, input)
     if output.dtype != wanted:
@@ -95,7 +100,7 @@ def _run_rows(input, name, names, read, inout, values) -> List[torch.Tensor]:
     changed = [one.clone(memory_format=torch.contiguous_format) for one in inout]
     tensors = len(read) + len(inout)
     all_names = [*names[:tensors], *out, *names[tensors:]]
-    _run_rows_(input, made[0], name, all_names, read, [*changed, *made[1:]], values)
+    _run_into(input, made[0], name, all_names, read, [*changed, *made[1:]], values)
     return [made[0], *changed, *made[1:]]
 
 
