@@ -132,6 +132,10 @@ def _other_dimension(part, residual, weight):
     return added(part + 0).mean(0)
 
 
+def _all_dimensions(part, residual, weight):
+    return torch.var_mean(added(part + 0), correction=0)
+
+
 def _late(part, residual, weight):
     sum = added(part + 0)
     return sum + torch.relu(sum)
@@ -181,6 +185,7 @@ def left_alone(ranks):
         (_nothing, "no function of rows follows; exp: aten.exp.default is no op of rows"),
         (_other_rows, "lies otherwise than rows of"),
         (_other_dimension, "over other dimensions than the last"),
+        (_all_dimensions, "over other dimensions than the last"),
         (_late, "it needs what follows the function"),
         (_saturates, "e4m3 of what is not clamped to 448 before"),
         (_double, "not of torch.float64"),
@@ -323,5 +328,6 @@ def mistakes(ranks):
 
 CHECKS = [
     columns_that_vary, odd_columns, too_many_rows, pieces, used_early, written_later, left_alone, no_shapes,
-    subtracted_multiples, one_rank, functions_that_differ, ranks_apart, another_order, later_group, checked_by_torch, mistakes,
+    subtracted_multiples, one_rank, functions_that_differ, ranks_apart, another_order, later_group,
+    checked_by_torch, mistakes,
 ]  # fmt: skip

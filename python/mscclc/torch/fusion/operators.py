@@ -102,16 +102,15 @@ def _with_indices(name):
 
 
 def _variance_and_mean(rows, node):
-    input, dims = node.args
-    options = {"correction": None, "keepdim": False, **node.kwargs}
-    if options["correction"] != 0 or len(options) != 2:
+    input, dims, correction, keep = _arguments(node, 1, dim=None, correction=None, keepdim=False)
+    if correction != 0:
         raise Unsupported("a variance that is not the mean of squares")
     function, shaped = rows.function, rows.form(input).shaped
     value = rows.whole_row(input, node, dims)
     mean = function.op("mean", value)
     centred = function.op("sub", value, mean)
     variance = function.op("mean", function.op("mul", centred, centred))
-    flat, dtype = not options["keepdim"], rows.dtype_of(input)
+    flat, dtype = not keep, rows.dtype_of(input)
     return tuple(Form(rows.round_to(one, dtype), flat, shaped) for one in (variance, mean))
 
 
