@@ -128,6 +128,19 @@ def weights_of_one_gather(ranks):
     _same(both, [x, *_weights(ranks, (6, 8), grad=False)], [("all_gather_matmul", 1)])
 
 
+def views_with_more_dimensions(ranks):
+    """A view of a product that only has more leading ones than the op's result is not that result."""
+    group, n = ranks.gloo, ranks.size
+
+    def layer(x, w):
+        made = _gather(x, 1, group, n).view(-1, 6) @ w
+        return [made.view(1, 1, *made.shape).amax(1), made.view(1, *made.shape).amax(1)]
+
+    given = [_matrix((1, 4, 6), 1, ranks.rank), *_weights(ranks, (6, 8), grad=False)]
+    for inductor in _BY_INDUCTOR:
+        _same(layer, given, [("all_gather_matmul", 1)], inductor)
+
+
 def sums(ranks):
     group = ranks.gloo
 
@@ -296,6 +309,6 @@ def what_is_wrong(ranks):
 
 
 CHECKS = [
-    a_layer, weights_of_one_gather, sums, by_our_collectives, rows_that_vary, what_stays, torchs_own_pass,
-    scaled_by_torchs_own, beside_row_fusion, what_is_wrong,
+    a_layer, weights_of_one_gather, views_with_more_dimensions, sums, by_our_collectives, rows_that_vary, what_stays,
+    torchs_own_pass, scaled_by_torchs_own, beside_row_fusion, what_is_wrong,
 ]  # fmt: skip

@@ -225,7 +225,8 @@ def _give(graph, node, made):
     """Puts a result in a product's place; views that have its shape are it."""
     shape = tensor_of(made).shape
     for user in list(node.users):
-        if name_of(user) in matching.VIEWS and len(shape) > 2 and same_shape(tensor_of(user).shape, shape):
+        same = len(tensor_of(user).shape) == len(shape) and same_shape(tensor_of(user).shape, shape)
+        if name_of(user) in matching.VIEWS and len(shape) > 2 and same:
             user.replace_all_uses_with(made)
     if node.users and len(shape) > 2:
         made = _call(graph, _reshape, made, [-1, shape[-1]])
