@@ -3,6 +3,8 @@
 Numbers are small and whole, so all orders of additions have the same bits.
 """
 
+from unittest import mock
+
 import mscclc.torch.ops  # noqa: F401, defines ops
 import torch
 import torch._dynamo
@@ -13,7 +15,9 @@ import torch.distributed._symmetric_memory as symmetric
 from checks import device, equal, refused
 
 from mscclc import ops
+from mscclc.errors import UsageError
 from mscclc.torch.fusion import RowFusion
+from mscclc.torch.overlap import shapes
 from mscclc.torch.overlap.fusion import MatmulFusion
 
 _BY_INDUCTOR = (False, True)
@@ -206,14 +210,44 @@ def what_stays(ranks):
     def of_doubles(x, w):
         return [functional.all_reduce(linear(x.double(), w.double()), "sum", group)]
 
+    def of_a_vector(x, w):
+        return [functional.all_gather_tensor(w[0, :3], 0, group).view(1, -1) @ w.t()]
+
+    def as_a_vector(x, w):
+        return [functional.reduce_scatter_tensor((x[0].view(1, -1) @ w.t()).view(-1), "sum", 0, group)]
+
+    def as_a_number(x, w):
+        return [functional.all_reduce((x[:1] @ w[:1].t()).view(()), "sum", group)]
+
     x, w = _matrix((4, 6), 1, ranks.rank), _matrix((8, 6), 2, ranks.rank)
     for program, why in (
         (no_product, "no product of what it gathers"), (of_what_is_gathered, "is computed later"),
         (biased, "adds a bias"), (greatest, "reduces by 'max'"), (used_elsewhere, "used elsewhere"),
         (no_matrix, "is no product, but aten.relu"), (of_doubles, "is no product"),
+        (of_a_vector, "without rows"), (as_a_vector, "without rows"), (as_a_number, "without rows"),
     ):  # fmt: skip
         report = _same(program, [x, w], [])
         assert len(report.left) == 1 and why in report.left[0].why, f"{why}\n{report}"
+
+
+def what_the_op_refuses(ranks):
+    """The graph is as before, whatever the op says."""
+    group = ranks.gloo
+
+    def layer(x, w):
+        whole = functional.all_gather_tensor(x, 0, group)
+        return [whole @ w, functional.all_reduce(x @ w, "sum", group)]
+
+    def refuse(*given):
+        raise UsageError("not today")
+
+    given = [_matrix((4, 6), 1, ranks.rank), _matrix((6, 8), 2, ranks.rank)]
+    by = MatmulFusion()
+    with mock.patch.object(shapes, "check_weights", refuse):
+        found = _compiled(layer, by, False)(*given)
+    for one, other in zip(found, layer(*given), strict=True):
+        equal(one, other)
+    assert [one.why for one in by.report().left] == ["not today"] * 2, by.report()
 
 
 def torchs_own_pass(ranks):
@@ -310,5 +344,5 @@ def what_is_wrong(ranks):
 
 CHECKS = [
     a_layer, weights_of_one_gather, views_with_more_dimensions, sums, by_our_collectives, rows_that_vary, what_stays,
-    torchs_own_pass, scaled_by_torchs_own, beside_row_fusion, what_is_wrong,
+    what_the_op_refuses, torchs_own_pass, scaled_by_torchs_own, beside_row_fusion, what_is_wrong,
 ]  # fmt: skip

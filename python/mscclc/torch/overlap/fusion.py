@@ -12,13 +12,15 @@ of it, forward and backward. Where Inductor's own pass (torch._inductor.config._
 are replaced by ours. All ranks must compile the same model with the same options.
 """
 
+import contextlib
 import logging
 import operator
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
 
 import torch
 from torch.fx import Graph, Node
 
+from ...errors import UsageError
 from ..fusion.groups import ranks_of
 from ..fusion.operators import name_of
 from ..fusion.translation import Unsupported, same_shape, tensor_of
@@ -98,6 +100,7 @@ class MatmulFusion(GraphPass):
                 _log.debug("%s is left: %s", name, error)
 
     def _gather(self, found: Collective):
+        _check_rows(found.input, 2)
         whole, dim = matching.joined_along(found.result, ranks_of(found.group))
         products, needed = [], []
         for product in matching.products_of(whole):
@@ -111,7 +114,7 @@ class MatmulFusion(GraphPass):
         graph = found.first.graph
         for node in sorted(set(needed), key={n: i for i, n in enumerate(graph.nodes)}.__getitem__):
             found.first.prepend(node)
-        with graph.inserting_before(found.first):
+        with _inserting_all_before(found.first):
             self._put_gathered(graph, found, whole, dim, products)
         # Products that use what the op gathered do not lead to `whole` any more.
         _erase_unused([whole, *[product.node for product in products]], found.first)
@@ -128,19 +131,25 @@ class MatmulFusion(GraphPass):
             ranks=ranks_of(found.group), **self._how,
         )  # fmt: skip
         outs = _call(graph, operator.getitem, call, 1)
-        for number, product in enumerate(products):
-            out = _call(graph, operator.getitem, outs, number)
-            _give(graph, product.node, _contiguous(graph, out) if dim else out)
+        found_outs = [_call(graph, operator.getitem, outs, number) for number in range(len(products))]
+        found_outs = [_contiguous(graph, out) if dim else out for out in found_outs]
+        rows = [_rows(graph, product.node, out) for product, out in zip(products, found_outs)]
         if return_A:
             A = _call(graph, operator.getitem, call, 0)
             A = _contiguous(graph, A) if dim else A
-            whole.replace_all_uses_with(A if back is None else _call(graph, _reshape, A, back))
+            A = A if back is None else _call(graph, _reshape, A, back)
+        # Nothing fails any more.
+        for product, out, flat_out in zip(products, found_outs, rows):
+            _give(product.node, out, flat_out)
+        if return_A:
+            whole.replace_all_uses_with(A)
 
     def _reduce(self, found: Collective):
         if found.op not in ("sum", "avg"):
             raise Unsupported(f"it reduces by '{found.op}'")
         ranks, graph = ranks_of(found.group), found.first.graph
         whole, dim = found.input, 0
+        _check_rows(whole, 2 if found.name == "reduce_scatter" else 1)
         if found.name == "reduce_scatter":
             whole, dim = matching.divided_along(found.input, ranks)
         product = matching.product_before(whole, parts=whole is not found.input)
@@ -148,7 +157,7 @@ class MatmulFusion(GraphPass):
         if dim or len(shape) != 2:
             back = shape_argument(shape)
             rows = shape_argument([*tensor_of(whole).shape[:-1], tensor_of(product.A).shape[-1]])
-        with graph.inserting_before(found.first):
+        with _inserting_all_before(found.first):
             A = _call(graph, _reshape, product.A, rows) if dim else product.A
             if found.name == "all_reduce":
                 op, place = _ops.matmul_all_reduce.default, [found.group]
@@ -179,6 +188,26 @@ class MatmulFusion(GraphPass):
         node.replace_all_uses_with(made)
         node.graph.erase_node(node)
         self._report.replaced.append(Replaced(node.name, target.name().split("::")[1].split(".")[0], group, 1))
+
+
+def _check_rows(node, least):
+    """Unsupported: what is exchanged has too few dimensions to be a matrix's rows."""
+    if tensor_of(node).dim() < least:
+        raise Unsupported(f"what it takes has shape {list(tensor_of(node).shape)}, without rows")
+
+
+@contextlib.contextmanager
+def _inserting_all_before(node: Node) -> Iterator[None]:
+    """New nodes are put before a node; all or, where one cannot be made, none."""
+    graph = node.graph
+    there = set(graph.nodes)
+    try:
+        with graph.inserting_before(node):
+            yield
+    except Unsupported:
+        for one in reversed([one for one in graph.nodes if one not in there]):
+            graph.erase_node(one)
+        raise
 
 
 def _shapes_of_rows(shard, whole, dim, return_A, products):
@@ -221,16 +250,26 @@ def _contiguous(graph, node):
     return node
 
 
-def _give(graph, node, made):
-    """Puts a result in a product's place; views that have its shape are it."""
+def _has_shape(user, made):
+    """Whether what uses a product is a view of it as an op's result, with as many dimensions."""
+    shape, other = tensor_of(made).shape, tensor_of(user).shape if name_of(user) in matching.VIEWS else ()
+    return len(shape) == len(other) and same_shape(other, shape)
+
+
+def _rows(graph, node, made):
+    """A result as the rows that the uses of a product need which _has_shape() is not true of."""
     shape = tensor_of(made).shape
+    if len(shape) == 2 or all(_has_shape(user, made) for user in node.users):
+        return made
+    return _call(graph, _reshape, made, [-1, shape[-1]])
+
+
+def _give(node, made, rows):
+    """Puts a result in a product's place; views that have its shape are it."""
     for user in list(node.users):
-        same = len(tensor_of(user).shape) == len(shape) and same_shape(tensor_of(user).shape, shape)
-        if name_of(user) in matching.VIEWS and len(shape) > 2 and same:
+        if len(tensor_of(made).shape) > 2 and _has_shape(user, made):
             user.replace_all_uses_with(made)
-    if node.users and len(shape) > 2:
-        made = _call(graph, _reshape, made, [-1, shape[-1]])
-    node.replace_all_uses_with(made)
+    node.replace_all_uses_with(rows)
 
 
 def _call(graph: Graph, op: Any, *args: Any, **more: Any) -> Node:
@@ -240,8 +279,11 @@ def _call(graph: Graph, op: Any, *args: Any, **more: Any) -> Node:
     mode = torch._guards.detect_fake_mode(tensors)
     if mode is None:
         raise Unsupported("the graph has tensors that are not fake")
-    with mode:
-        result = op(*given[0], **given[1])
+    try:
+        with mode:
+            result = op(*given[0], **given[1])
+    except UsageError as error:
+        raise Unsupported(str(error)) from error
     node = graph.call_function(op, args, more)
     node.meta["val"] = result
     return node
