@@ -12,6 +12,7 @@ import torch
 import torch.distributed as dist
 from checks import device, equal, refused
 from torch._subclasses import FakeTensor, FakeTensorMode
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mscclc import ops
@@ -244,6 +245,21 @@ def each_kind_of_scales_has_an_object(ranks):
     assert objects_after(rows, columns, False) == first + 1
     assert objects_after(one, one, True) == first + 2
     assert objects_after(2 * rows, 2 * columns, False) == first + 2
+
+
+def scales_are_not_kept(ranks):
+    """Neither by the call that makes an object nor by one that finds it."""
+    A, B = _eight(ranks, (4 * ranks.size, 16), 1)[ranks.rank], _columns_first(_matrix((16, 64), 2, 0).to(TYPES_8[0]))
+    no, bf16 = [None], [torch.bfloat16]
+    for _ in range(2):
+        scales = [torch.tensor(2.0) for _ in range(4)]
+        ops.all_gather_scaled_matmul(A, [B], scales[0], [scales[1]], 0, ranks.gloo, no, no, bf16, [False])
+        ops.scaled_matmul_reduce_scatter(
+            A, B, scales[2], scales[3], "sum", 0, 0, ranks.gloo, None, None, None, torch.bfloat16
+        )
+        kept = [StorageWeakRef(one.untyped_storage()) for one in scales]
+        del scales
+        assert all(one.expired() for one in kept)
 
 
 def nothing_to_do(ranks):
@@ -593,8 +609,9 @@ def closed_and_made_again(ranks):
 
 CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
-    backends_have_the_same_bits, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object, nothing_to_do,
-    nothing_to_scale, memory_of_any_kind, groups_beside_one_another, what_is_wrong, queries, one_rank_asks_alone,
-    in_graphs, captures_are_of_the_tensors_device, a_product_that_fails, shapes_that_come_again, who_watches_sees_ops,
-    what_ranks_do_unlike_one_another, waits_as_long_as_the_group, closed_and_made_again,
+    backends_have_the_same_bits, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object,
+    scales_are_not_kept, nothing_to_do, nothing_to_scale, memory_of_any_kind, groups_beside_one_another, what_is_wrong,
+    queries, one_rank_asks_alone, in_graphs, captures_are_of_the_tensors_device, a_product_that_fails,
+    shapes_that_come_again, who_watches_sees_ops, what_ranks_do_unlike_one_another,
+    waits_as_long_as_the_group, closed_and_made_again,
 ]  # fmt: skip

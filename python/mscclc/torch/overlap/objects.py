@@ -5,6 +5,7 @@ communicator of its own over the ranks of a group, whatever the group's backend.
 """
 
 import collections
+import contextlib
 import functools
 import threading
 from typing import Any, Counter, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -79,9 +80,8 @@ class _Session:
             made = self._find(place, tensors.scaled)
             object, bytes = made.object, made.object.workspace_bytes
             workspace = tensors.a.new_empty(bytes, dtype=torch.uint8) if bytes else None
-            if made.gemm is not None:
-                made.gemm.scaled = tensors.scaled
-            object.run(_buffers(tensors, workspace), self._stream() if self.on_gpu else None)
+            with _given(made.gemm, tensors.scaled):
+                object.run(_buffers(tensors, workspace), self._stream() if self.on_gpu else None)
             _runs[place.shape.kind] += 1
 
     def _stream(self):
@@ -113,8 +113,8 @@ class _Session:
         if by == "own":
             return _Made(Overlap(self.comm, shape, by=by), None)
         gemm = TorchGemm(self.device)
-        gemm.scaled = scaled
-        made = _Made(Overlap(self.comm, shape, gemm, by), gemm)
+        with _given(gemm, scaled):
+            made = _Made(Overlap(self.comm, shape, gemm, by), gemm)
         gemm.warms_up = False
         return made
 
@@ -134,6 +134,19 @@ class _Session:
         while self.made:
             self.made.popitem()[1].object.close()
         self.comm.close()
+
+
+@contextlib.contextmanager
+def _given(gemm, scaled):
+    """Products have their scales for so long only: the caller's memory is not kept."""
+    if gemm is None or scaled is None:
+        yield
+        return
+    gemm.scaled = scaled
+    try:
+        yield
+    finally:
+        gemm.scaled = None
 
 
 def _is_captured(device):
