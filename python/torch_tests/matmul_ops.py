@@ -6,11 +6,13 @@ numbers are small and whole, all orders of additions have the same bits.
 
 import contextlib
 import datetime
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 import torch
 import torch.distributed as dist
-from checks import device, equal, refused
+from checks import PATIENCE, device, equal, refused
 from torch._subclasses import FakeTensor, FakeTensorMode
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -586,6 +588,26 @@ def what_ranks_do_unlike_one_another(ranks):
     equal(ops.matmul_all_reduce(A, B, "sum", ranks.gloo), torch.full((len(A), 11), 4.0 * ranks.size))
 
 
+def first_calls_of_threads_in_crossed_order(ranks):
+    """While one thread makes what a group's ops need, which waits for other ranks, another does so for its group."""
+    groups = [dist.new_group(backend="gloo", timeout=PATIENCE) for _ in range(2)]
+    if ranks.rank % 2:
+        groups.reverse()
+    A, B, begun, make = torch.ones(2, 4), torch.ones(4, 3), threading.Event(), plans.communicator
+    wanted = torch.full((2, 3), 4.0 * ranks.size)
+
+    def communicator(*given):
+        begun.set()
+        return make(*given)
+
+    with mock.patch.object(plans, "communicator", communicator), ThreadPoolExecutor(2) as threads:
+        made = [threads.submit(ops.matmul_all_reduce, A, B, "sum", groups[0])]
+        begun.wait()
+        made.append(threads.submit(ops.matmul_all_reduce, A, B, "sum", groups[1]))
+        for one in made:
+            equal(one.result(), wanted)
+
+
 def waits_as_long_as_the_group(ranks):
     """For ranks that call nothing: the communicator of the ops gets the group's timeout."""
     if ranks.size == 1:
@@ -613,5 +635,5 @@ CHECKS = [
     scales_are_not_kept, nothing_to_do, nothing_to_scale, memory_of_any_kind, groups_beside_one_another, what_is_wrong,
     queries, one_rank_asks_alone, in_graphs, captures_are_of_the_tensors_device, a_product_that_fails,
     shapes_that_come_again, who_watches_sees_ops, what_ranks_do_unlike_one_another,
-    waits_as_long_as_the_group, closed_and_made_again,
+    first_calls_of_threads_in_crossed_order, waits_as_long_as_the_group, closed_and_made_again,
 ]  # fmt: skip

@@ -158,7 +158,8 @@ def _is_captured(device):
 
 
 _sessions: Dict[Tuple[str, torch.device], _Session] = {}
-_lock = threading.RLock()
+_making: Dict[Tuple[str, torch.device], Any] = {}  # a lock for each session: what makes one waits for other ranks
+_lock = threading.RLock()  # of both tables, for no longer than a look
 _runs: Counter[str] = collections.Counter()
 
 
@@ -170,25 +171,34 @@ def runs() -> Dict[str, int]:
 def close() -> None:
     """Frees all objects and communicators, on all ranks; graphs that hold calls must not be launched any more. The
     next call makes them anew."""
-    with _lock:
-        while _sessions:
-            _sessions.popitem()[1].close()
+    while _sessions:
+        with _lock:
+            closed = _sessions.popitem()[1] if _sessions else None
+        if closed is not None:
+            closed.close()
 
 
 def session(group: str, device: torch.device) -> _Session:
     """Of a group by its name; collective, if it is the first. UsageError: there is no such group."""
     if device.type not in ("cpu", "cuda"):
         raise UsageError(f"tensors of cpu or cuda are multiplied, not of {device}")
-    ranks = process_group(group)
+    ranks, key = process_group(group), (group, device)
     with _lock:
-        known = _sessions.get((group, device))
-        if known is not None and known.ranks is not ranks:  # a later group of the same name
-            _sessions.pop((group, device)).close()
+        own = _making.setdefault(key, threading.RLock())
+    with own:
+        with _lock:
+            known = _sessions.get(key)
+            if known is not None and known.ranks is not ranks:  # a later group of the same name
+                del _sessions[key]
+        if known is not None and known.ranks is not ranks:
+            known.close()
             known = None
         if known is None:
             if _is_captured(device):
                 raise UsageError(f"a graph is captured, and group '{group}' has no communicator yet: run an op before")
-            known = _sessions[group, device] = _Session(ranks, device)
+            known = _Session(ranks, device)
+            with _lock:
+                _sessions[key] = known
         return known
 
 
