@@ -10,6 +10,7 @@ import torch
 import torch._dynamo
 import torch._functorch.config
 import torch._inductor.config
+import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 import torch.distributed._symmetric_memory as symmetric
 from checks import device, equal, refused
@@ -336,6 +337,15 @@ def beside_row_fusion(ranks):
     ops.close()
 
 
+def code_is_kept_for_groups_of_a_size(ranks):
+    """Graphs have the number of ranks, which a later run may have another of."""
+    for one in (MatmulFusion(), RowFusion()):
+        before = one.uuid()
+        assert one.uuid() == before
+        with mock.patch.object(dist.ProcessGroup, "size", lambda _: ranks.size + 1):
+            assert one.uuid() != before
+
+
 def what_is_wrong(ranks):
     refused(lambda: MatmulFusion(gemm="cutlass"), "'torch' or 'own'", "'cutlass'")
     refused(lambda: MatmulFusion(backend="ub"), "no backend 'ub'")
@@ -344,5 +354,6 @@ def what_is_wrong(ranks):
 
 CHECKS = [
     a_layer, weights_of_one_gather, views_with_more_dimensions, sums, by_our_collectives, rows_that_vary, what_stays,
-    what_the_op_refuses, torchs_own_pass, scaled_by_torchs_own, beside_row_fusion, what_is_wrong,
+    what_the_op_refuses, torchs_own_pass, scaled_by_torchs_own, beside_row_fusion,
+    code_is_kept_for_groups_of_a_size, what_is_wrong,
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import os
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 import torch
+import torch.distributed as dist
 from torch._inductor.custom_graph_pass import CustomGraphPass
 from torch.fx import Graph, GraphModule
 
@@ -37,8 +38,8 @@ class GraphPass(CustomGraphPass):
             graph.owning_module.recompile()
 
     def uuid(self) -> str:
-        """What compiled code depends on: the package's sources, and the options."""
-        return f"{_sources()} {type(self).__module__}.{type(self).__qualname__} {self.options()}"
+        """What compiled code depends on: the package's sources, the options, and what groups there are."""
+        return f"{_sources()} {type(self).__module__}.{type(self).__qualname__} {self.options()} {_group_sizes()}"
 
     def backend(
         self, module: GraphModule, inputs: List[Any], options: Optional[Dict[str, Any]] = None
@@ -58,6 +59,12 @@ class GraphPass(CustomGraphPass):
             fw_compiler=compiled, decompositions=select_decomp_table(), keep_inference_input_mutations=True
         )
         return made(module, inputs)
+
+
+def _group_sizes():
+    """Of this process's groups by name: ops in graphs have them, and groups of one rank are left."""
+    known = dist.distributed_c10d._world.pg_names if dist.is_available() else {}
+    return sorted((name, group.size()) for group, name in known.items())
 
 
 @functools.lru_cache(maxsize=None)

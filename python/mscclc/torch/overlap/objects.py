@@ -222,7 +222,10 @@ def size_of(group: str) -> int:
 def check_ranks(group: str, ranks: int) -> None:
     """UsageError: a group has another number of ranks than shapes were computed with."""
     if size_of(group) != ranks:
-        raise UsageError(f"the group has {size_of(group)} ranks, not {ranks}")
+        raise UsageError(
+            f"the group has {size_of(group)} ranks, not {ranks}; if code that was compiled says so, clear Inductor's"
+            " cache (TORCHINDUCTOR_CACHE_DIR)"
+        )
 
 
 class Run(NamedTuple):
