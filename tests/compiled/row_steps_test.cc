@@ -27,6 +27,10 @@ bool pack(const Program& program, uint32_t rank, uint64_t rows, uint64_t most, D
   const Chunking chunking(program.contract, rows * granule, granule);
   const Chunking capacity(program.contract, most * widest, widest);
   if (!fit_rank_to_size(lowered, program, rank, chunking, capacity, diagnostics)) return false;
+  std::vector<device::ChannelEnd> ends;
+  for (const Channel& c : program.ranks[rank].channels) {
+    ends.push_back({nullptr, nullptr, 0, c.kind == ChannelKind::port ? 1u : 0u});
+  }
   std::vector<device::BaseAddress> bases;
   for (const device::Base& base : lowered.bases) {
     bases.push_back({place(bases.size()), base.copy_stride, base.copies});
@@ -37,10 +41,6 @@ bool pack(const Program& program, uint32_t rank, uint64_t rows, uint64_t most, D
     externals.push_back({.address = place(bases.size() + externals.size()),
                          .first_row = layout.first_row,
                          .row_bytes = layout.shared ? 0 : layout.row_bytes});
-  }
-  std::vector<device::ChannelEnd> ends;
-  for (const Channel& c : program.ranks[rank].channels) {
-    ends.push_back({nullptr, nullptr, 0, c.kind == ChannelKind::port ? 1u : 0u});
   }
   return programs.pack(lowered, {.bases = bases, .ends = ends, .externals = externals},
                        WaitSlots(lowered));

@@ -38,7 +38,9 @@ void for_each_way(Fn fn) {
   }
 }
 
-TEST_CASE("a block that waits for nothing sends nothing once another of its rank has given up") {
+/// Of sums in each format, whose blocks wait for nothing.
+template <class Fn>
+void for_each_way_of_sums(Fn fn) {
   for (const PacketFormat format :
        {PacketFormat::none, PacketFormat::LL8, PacketFormat::LL128, PacketFormat::sentinel}) {
     const TestProgram t = sums_apart(format);
@@ -46,24 +48,21 @@ TEST_CASE("a block that waits for nothing sends nothing once another of its rank
     Diagnostics diagnostics;
     REQUIRE(ranks.build(diagnostics));
     INFO(name(format));
-    for_each_way([&](const CudaRanks::Options& options, uint64_t seed) {
-      CHECK(sum_after_giving_up(ranks, options, seed) == 11.0f);
-    });
+    for_each_way(
+        [&](const CudaRanks::Options& options, uint64_t seed) { fn(ranks, options, seed); });
   }
 }
 
+TEST_CASE("a block that waits for nothing sends nothing once another of its rank has given up") {
+  for_each_way_of_sums([](CudaRanks& ranks, const CudaRanks::Options& options, uint64_t seed) {
+    CHECK(sum_after_giving_up(ranks, options, seed) == 11.0f);
+  });
+}
+
 TEST_CASE("calls that do nothing are not counted, or one would look like the one that gave up") {
-  for (const PacketFormat format :
-       {PacketFormat::none, PacketFormat::LL8, PacketFormat::LL128, PacketFormat::sentinel}) {
-    const TestProgram t = sums_apart(format);
-    CudaRanks ranks(t.program);
-    Diagnostics diagnostics;
-    REQUIRE(ranks.build(diagnostics));
-    INFO(name(format));
-    for_each_way([&](const CudaRanks::Options& options, uint64_t seed) {
-      CHECK(counts_stand_after_giving_up(ranks, options, seed) == true);
-    });
-  }
+  for_each_way_of_sums([](CudaRanks& ranks, const CudaRanks::Options& options, uint64_t seed) {
+    CHECK(counts_stand_after_giving_up(ranks, options, seed) == true);
+  });
 }
 
 TEST_CASE("all blocks of calls that do nothing have begun") {

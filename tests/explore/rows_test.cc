@@ -90,12 +90,12 @@ TEST_CASE("explorer: the block meets before what it reads of a row, and after") 
 std::string both_typed(const std::string& ops) {
   const Program program = testing::as_written(R"(program t
 row f(x: row T) {
-  out q: row e4m3 = x * 2
+  out q: row bf16 = x * 2
 }
 collective allreduce(ranks: 2, chunks: 2, columns: 8, then: f)
 rank r in 0..2 {
   buffer slot[1] packets: LL16, copies: 2
-  buffer rows[1] packets: LL16, type: e4m3
+  buffer rows[1] packets: LL16, type: bf16
   buffer x[1]
   channel ch = memory(1 - r)
   tb 0 {

@@ -110,6 +110,20 @@ class DyingBootstrap final : public Bootstrap {
 
 constexpr int kNever = -1;
 
+/// A call of 4 KiB, on memory and a stream of its own; empty where `diagnostics` says why.
+struct SmallCall {
+  SmallCall(Communicator& communicator, Executable* executable, Diagnostics& diagnostics)
+      : memory(communicator.device().allocate(8192, "buffers", diagnostics)) {
+    if (executable == nullptr || memory == nullptr) return;
+    uint8_t* const first = memory->data();
+    call = executable->bind({.bytes = 4096, .input = first, .output = first + 4096}, diagnostics);
+    stream = communicator.device().create_stream(diagnostics);
+  }
+  const std::unique_ptr<Memory> memory;
+  BoundCall call;
+  StreamHandle stream = nullptr;
+};
+
 /// Rank 1 of three has been killed: the others say so, and not when waits time out, which is later
 /// than this test may take.
 void check_ends(const std::string& where, const std::function<std::vector<Outcome>()>& run) {
@@ -161,20 +175,19 @@ struct OneCall {
   std::string operator()(Communicator& communicator) const {
     Diagnostics diagnostics;
     auto executable = testing::load_unproved(communicator, plan, 4096, diagnostics);
-    const auto memory = communicator.device().allocate(8192, "buffers", diagnostics);
-    if (executable == nullptr || memory == nullptr) return testing::text(diagnostics);
-    const BoundCall call = executable->bind(
-        {.bytes = 4096, .input = memory->data(), .output = memory->data() + 4096}, diagnostics);
-    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    const SmallCall own(communicator, executable.get(), diagnostics);
+    if (!own.call) return testing::text(diagnostics);
     if (rank_1_done != nullptr && communicator.rank() == 0) rank_1_done->wait();
-    if (!call || !executable->launch(call, stream, diagnostics)) return testing::text(diagnostics);
-    if (meanwhile) meanwhile(communicator, stream);
-    (void)communicator.synchronize(stream, diagnostics);
+    if (!executable->launch(own.call, own.stream, diagnostics)) return testing::text(diagnostics);
+    if (meanwhile) meanwhile(communicator, own.stream);
+    (void)communicator.synchronize(own.stream, diagnostics);
     if (rank_1_done != nullptr && communicator.rank() == 1) rank_1_done->count_down();
-    communicator.device().destroy_stream(stream);
+    communicator.device().destroy_stream(own.stream);
     // What came after: nothing can be launched or loaded any more.
     Diagnostics later;
-    if (diagnostics.has_errors() && executable->launch(call, stream, later)) return "still runs";
+    if (diagnostics.has_errors() && executable->launch(own.call, own.stream, later)) {
+      return "still runs";
+    }
     std::string said = testing::text(diagnostics);
     (void)communicator.bootstrap().barrier("stay",
                                            later);  // a rank that is done waits for the others
@@ -392,15 +405,12 @@ struct StoppedRank {
   std::string operator()(Communicator& communicator) const {
     Diagnostics diagnostics;
     auto executable = communicator.load(plan, {.max_bytes = 4096}, diagnostics);
-    const auto memory = communicator.device().allocate(8192, "buffers", diagnostics);
-    if (executable == nullptr || memory == nullptr) return testing::text(diagnostics);
-    const BoundCall call = executable->bind(
-        {.bytes = 4096, .input = memory->data(), .output = memory->data() + 4096}, diagnostics);
-    const StreamHandle stream = communicator.device().create_stream(diagnostics);
+    const SmallCall own(communicator, executable.get(), diagnostics);
+    if (!own.call) return testing::text(diagnostics);
     begin(communicator.rank());
-    (void)executable->launch(call, stream, diagnostics);
-    (void)communicator.synchronize(stream, diagnostics);
-    communicator.device().destroy_stream(stream);
+    (void)executable->launch(own.call, own.stream, diagnostics);
+    (void)communicator.synchronize(own.stream, diagnostics);
+    communicator.device().destroy_stream(own.stream);
     return testing::text(diagnostics);
   }
 };
