@@ -10,8 +10,10 @@
 namespace mscclc::torch_adapter {
 namespace {
 
-/// None on machines without such GPUs, for which torch may have been built all the same.
+/// None on machines without such GPUs, for which torch may have been built all the same. Where fake
+/// tensors were used, torch's guard says that there is one of CUDA's.
 int count_of(c10::DeviceType gpus) {
+  if (gpus == c10::kCUDA && !at::hasCUDA()) return 0;
   if (!c10::impl::hasDeviceGuardImpl(gpus)) return 0;
   return c10::impl::VirtualGuardImpl(gpus).deviceCount();
 }
