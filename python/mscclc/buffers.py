@@ -64,25 +64,29 @@ def external_buffer(name: str, data: Any, device: int, writable: bool) -> Buffer
 
 
 def needs_columns(what: str, buffer: Buffer, columns: int, width: int) -> None:
-    """UsageError where a buffer has several dimensions, of which the last ones, such as heads of a row, are no row
-    of so many values of `width` bytes. One dimension may hold any rows, and so may any shape values that a row has
-    one of."""
-    shape = buffer.shape or ()
-    if columns <= 1 or len(shape) < 2 or buffer.bytes == 0:
+    """As needs_rows(), of a buffer of values of `width` bytes."""
+    if buffer.shape and buffer.bytes > 0:
+        each = buffer.bytes // math.prod(buffer.shape)
+        needs_rows(what, buffer.shape, columns, each, columns * width)
+
+
+def needs_rows(
+    what: str, shape: Sequence[int], columns: int, each: int = 1, row: Optional[int] = None
+) -> None:
+    """UsageError where a shape has several dimensions, of which the last ones, such as heads of a row, are no row of
+    so many columns. One dimension may hold any rows, and so may any shape values that a row has one of. `each`: what
+    an element counts, and `row` a row, where that is not the columns."""
+    if columns <= 1 or len(shape) < 2 or 0 in shape:
         return
-    if not ends_in_rows(shape, columns * width, buffer.bytes // math.prod(shape)):
-        raise UsageError(
-            f"{what} has the shape {tuple(shape)}, and should have (..., {columns}): its last dimensions are a row"
-        )
-
-
-def ends_in_rows(shape: Sequence[int], row: int, each: int = 1) -> bool:
-    """Whether the last dimensions, whose elements count `each`, are rows that count `row`."""
+    row = columns if row is None else row
     for size in reversed(shape):
         each *= size
         if each >= row:
             break
-    return each == row
+    if each != row:
+        raise UsageError(
+            f"{what} has the shape {tuple(shape)}, and should have (..., {columns}): its last dimensions are a row"
+        )
 
 
 def _of_view(view, writable):

@@ -36,90 +36,66 @@ _IN_TEXT = re.compile(rf"^-:(\d+):\d+: ({SEVERITY})")
 _MESSAGE = re.compile(rf"^(?:.*?: )?{SEVERITY}")
 
 
-class Buffer:
+class _InProgram:
+    """Something that the program's text names."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str):
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+class Buffer(_InProgram):
     """A buffer of a rank, or, through a channel, of the rank at its other end.
 
     `buffer[i]`, `buffer[i, j]` and `buffer[a:b]` are chunks of it, `buffer` is all of it.
     """
 
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str):
-        self._text = text
+    __slots__ = ()
 
     def __getitem__(self, index: Union[Index, Tuple[Index, ...]]) -> "Chunks":
         indices = index if isinstance(index, tuple) else (index,)
         return Chunks(f"{self._text}[{', '.join(map(_index, indices))}]")
 
-    def __str__(self) -> str:
-        return self._text
 
-
-class Chunks:
+class Chunks(_InProgram):
     """Chunks of a buffer: an operand."""
 
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str):
-        self._text = text
-
-    def __str__(self) -> str:
-        return self._text
+    __slots__ = ()
 
 
-class Channel:
+class Channel(_InProgram):
     """A rank's end of a channel."""
 
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str):
-        self._text = text
+    __slots__ = ()
 
     def at(self, buffer: str) -> Buffer:
         """The buffer of this name at the other end."""
         return Buffer(f"{self._text}.{_name(buffer)}")
 
-    def __str__(self) -> str:
-        return self._text
 
-
-class Semaphore:
+class Semaphore(_InProgram):
     """A semaphore of a rank."""
 
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str):
-        self._text = text
-
-    def __str__(self) -> str:
-        return self._text
+    __slots__ = ()
 
 
-class Flags:
+class Flags(_InProgram):
     """An array of flags that the caller gives to each call; `flags[c]` is one of them."""
 
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str):
-        self._text = text
+    __slots__ = ()
 
     def __getitem__(self, index: int) -> "Flag":
         return Flag(f"{self._text}[{int(index)}]")
 
-    def __str__(self) -> str:
-        return self._text
 
-
-class Flag:
+class Flag(_InProgram):
     """A flag: an operand of `await_` and `notify`."""
 
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str):
-        self._text = text
-
-    def __str__(self) -> str:
-        return self._text
+    __slots__ = ()
 
 
 Operand = Union[Buffer, Chunks]

@@ -16,7 +16,7 @@ from typing import List
 
 import torch
 
-from ..buffers import ends_in_rows
+from ..buffers import needs_rows
 from ..errors import UsageError
 from .plans import _plan, mark_written, run_on_stream
 
@@ -71,8 +71,7 @@ def _made(input, name, names, read, inout):
     rows = _plan(name)[1]._rows
     if rows.columns == 0 or input.numel() % rows.columns != 0:
         raise UsageError(f"{input.numel()} elements are not whole rows of {rows.columns} columns")
-    if input.dim() > 1 and rows.columns > 1 and input.numel() > 0 and not ends_in_rows(input.shape, rows.columns):
-        raise UsageError(f"the input has the shape {tuple(input.shape)}, and should have (..., {rows.columns})")
+    needs_rows("the input", input.shape, rows.columns)
     dtype, shape = _dtype_of(input), list(input.shape)
     if rows.collective == "reducescatter":
         if not shape or shape[0] % rows.ranks != 0:
