@@ -42,6 +42,14 @@ std::optional<float> read(const CudaRanks& ranks, uint32_t rank) {
   return first;
 }
 
+/// Calls in which rank 0 waits for rank 1 in vain.
+bool prepare_without_partner(CudaRanks& ranks, CudaRanks::Options options, uint64_t seed) {
+  options.apart = true;
+  options.calls = kCalls;
+  options.silent = 1;
+  return prepare(ranks, options, seed);
+}
+
 }  // namespace
 
 uint32_t blocks_of(const Program& program) {
@@ -50,12 +58,9 @@ uint32_t blocks_of(const Program& program) {
   return blocks;
 }
 
-std::optional<float> sum_after_giving_up(CudaRanks& ranks, CudaRanks::Options options,
+std::optional<float> sum_after_giving_up(CudaRanks& ranks, const CudaRanks::Options& options,
                                          uint64_t seed) {
-  options.apart = true;
-  options.calls = kCalls;
-  options.silent = 1;
-  if (!prepare(ranks, options, seed)) return std::nullopt;
+  if (!prepare_without_partner(ranks, options, seed)) return std::nullopt;
   for (uint32_t c = 0; c < kCalls; ++c) {
     if (!write(ranks, 0, c, static_cast<float>(c + 1)) || !write(ranks, 1, c, 10)) {
       return std::nullopt;
@@ -71,12 +76,9 @@ std::optional<float> sum_after_giving_up(CudaRanks& ranks, CudaRanks::Options op
   return read(ranks, 1);
 }
 
-std::optional<bool> counts_stand_after_giving_up(CudaRanks& ranks, CudaRanks::Options options,
-                                                 uint64_t seed) {
-  options.apart = true;
-  options.calls = kCalls;
-  options.silent = 1;
-  if (!prepare(ranks, options, seed)) return std::nullopt;
+std::optional<bool> counts_stand_after_giving_up(CudaRanks& ranks,
+                                                 const CudaRanks::Options& options, uint64_t seed) {
+  if (!prepare_without_partner(ranks, options, seed)) return std::nullopt;
   ranks.abort();
   Diagnostics diagnostics;
   std::vector<uint64_t> first, second;

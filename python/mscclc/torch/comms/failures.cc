@@ -72,4 +72,12 @@ void Failures::report(const std::exception& error) {
   std::abort();
 }
 
+void Failures::report(const std::string& text) {
+  try {
+    C10_THROW_ERROR(DistBackendError, text);
+  } catch (const c10::DistBackendError& error) {
+    report(error);
+  }
+}
+
 }  // namespace mscclc::torch_comms

@@ -40,6 +40,8 @@ class Failures {
   void expect();
   /// What has just been caught: throws it again, or ends the process.
   [[noreturn]] void report(const std::exception& error);
+  /// The same of a DistBackendError that says this.
+  [[noreturn]] void report(const std::string& text);
 
  private:
   void run_hooks();

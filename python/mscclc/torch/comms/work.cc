@@ -36,11 +36,7 @@ void CommsWork::end(WorkStatus status) {
 void CommsWork::end_on_stream() {
   if (!ranks_failed_()) return end(WorkStatus::COMPLETED);
   end(WorkStatus::ERROR);
-  try {
-    C10_THROW_ERROR(DistBackendError, "mscclc: ranks have failed, and a call has not been done");
-  } catch (const c10::DistBackendError& error) {
-    failures_->report(error);
-  }
+  failures_->report("mscclc: ranks have failed, and a call has not been done");
 }
 
 void CommsWork::wait_for(std::chrono::milliseconds timeout) {
@@ -109,14 +105,10 @@ bool CommsWork::has_ended() {
 void CommsWork::is_late() {
   end(WorkStatus::TIMEDOUT);
   try {
-    C10_THROW_ERROR(DistBackendError, "mscclc: a call has not ended within " +
-                                          std::to_string(timeout_.count()) + " ms");
-  } catch (const c10::DistBackendError& error) {
-    try {
-      failures_->report(error);
-    } catch (const std::exception&) {
-      work_->abort();  // so that wait() says it, on all ranks
-    }
+    failures_->report("mscclc: a call has not ended within " + std::to_string(timeout_.count()) +
+                      " ms");
+  } catch (const std::exception&) {
+    work_->abort();  // so that wait() says it, on all ranks
   }
 }
 
