@@ -141,8 +141,9 @@ class Unscaled final : public mscclc::testing::ForwardingDevice {
 /// What two ranks hear of an average, for which rank 1 has the device that `change` gives.
 std::vector<std::string> said_of_average(
     const std::function<std::shared_ptr<Device>(std::shared_ptr<Device>)>& change) {
-  Ranks ranks(2);
+  // Buffers end after the ranks: what a stream still does with them ends with its rank.
   std::vector<std::vector<float>> from(2, std::vector<float>(8, 1)), to(2, std::vector<float>(4));
+  Ranks ranks(2);
   const auto call = [&](int r, int op) {
     return ncclReduceScatter(from[r].data(), to[r].data(), 4, kFloat, op, ranks.comms[r], nullptr);
   };

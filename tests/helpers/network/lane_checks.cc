@@ -108,6 +108,7 @@ void check_notes(LaneMemory& to, Lane& lane, uint8_t* source) {
     CHECK(to.noted == i);
   }
   const uint64_t before = to.word(64);
+  CHECK(lane.flush(to.diagnostics));  // its threads have done with `source`
   to.refuses_notes = true;
   fill(source, 300'000, 77);
   Diagnostics refused;
