@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "ir/diagnostics/first_message.h"
 #include "ir/diagnostics/printable.h"
@@ -34,31 +35,39 @@ struct Part {
   mscclc_config_t config = MSCCLC_CONFIG_INIT;
   std::shared_ptr<PlanRegistry> registry;
   std::chrono::milliseconds timeout{0};
+  bool able = true;  ///< False: the rank meets the others nonetheless, so that they fail with it.
 
-  /// `given` may be NULL. `usual`: the registry where it names none; nullptr: the process's. False:
-  /// reported.
+  /// `given` may be NULL. `usual`: the registry where it names none; nullptr: the process's. What
+  /// is wrong is reported. False: the rank cannot meet the others, as it has no timeout.
   bool read(const mscclc_config_t* given, Diagnostics& diagnostics,
             const std::shared_ptr<PlanRegistry>& usual = nullptr) {
+    able = take(given, usual, diagnostics);
+    const auto limit = config.timeout_ms > 0 ? std::chrono::milliseconds(config.timeout_ms)
+                                             : Environment::of_process().timeout(diagnostics);
+    timeout = limit.value_or(timeout);
+    return limit.has_value();
+  }
+
+ private:
+  bool take(const mscclc_config_t* given, const std::shared_ptr<PlanRegistry>& usual,
+            Diagnostics& diagnostics) {
     if (given != nullptr && !take_struct(given, config)) {
       diagnostics.error("bad-call", {}, "the config has no size that this version knows");
       return false;
     }
+    mscclc_registry* const named = std::exchange(config.registry, nullptr);
     if (!is_order(config.order)) {
       diagnostics.error("bad-call", {}, "the config's 'order' is unknown");
       return false;
     }
-    if (config.registry == nullptr) {
+    if (named == nullptr) {
       registry = usual != nullptr ? usual : default_registry(diagnostics);
-    } else if (const Use<mscclc_registry> use(config.registry); use) {
-      registry = config.registry->plans;
+    } else if (const Use<mscclc_registry> use(named); use) {
+      registry = named->plans;
     } else {
       diagnostics.error("bad-call", {}, "the config's 'registry' is not a registry");
     }
-    config.registry = nullptr;
-    const auto limit = config.timeout_ms > 0 ? std::chrono::milliseconds(config.timeout_ms)
-                                             : Environment::of_process().timeout(diagnostics);
-    timeout = limit.value_or(timeout);
-    return registry != nullptr && limit.has_value();
+    return registry != nullptr;
   }
 };
 
@@ -67,7 +76,8 @@ mscclc_result_t finish(std::unique_ptr<Bootstrap> bootstrap, Part part, mscclc_c
                        Diagnostics& diagnostics) {
   if (bootstrap == nullptr) return fail(diagnostics);
   auto made = std::make_unique<mscclc_comm>();
-  made->device = open_device(part.config.device, diagnostics);  // nullptr: all ranks learn it
+  // nullptr: all ranks learn it
+  made->device = part.able ? open_device(part.config.device, diagnostics) : nullptr;
   made->registry = std::move(part.registry);
   made->config = part.config;
   made->communicator = Communicator::create(std::move(bootstrap), made->device,
@@ -105,7 +115,8 @@ mscclc_result_t join(const std::string& id, uint32_t rank, uint32_t ranks, Part 
                      mscclc_comm_t** comm, Diagnostics& diagnostics,
                      std::function<bool(Diagnostics&)> gives_up = nullptr) {
   raise_descriptor_limit();
-  const auto parsed = UniqueId::parse(id, diagnostics);
+  Diagnostics no_id;  // of which a config that is wrong, too, is the error
+  const auto parsed = UniqueId::parse(id, part.able ? diagnostics : no_id);
   if (!parsed) return fail(diagnostics);
   auto bootstrap = join_job(*parsed, rank, ranks, part.timeout, own_hub(*parsed), diagnostics,
                             std::move(gives_up));
@@ -238,7 +249,7 @@ mscclc_result_t split(mscclc_comm& parent, int32_t color, int32_t key, Part part
   if (!bootstrap.all_gather({text, own.size()}, "exchange ids of a split", messages, diagnostics)) {
     return fail(diagnostics);
   }
-  if (color < 0) return MSCCLC_SUCCESS;
+  if (color < 0) return part.able ? MSCCLC_SUCCESS : fail(diagnostics);
   const std::vector<uint8_t>& id = messages[family->ranks.front()];
   if (id.empty()) {
     diagnostics.error("peer-failed", {},

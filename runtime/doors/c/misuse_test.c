@@ -1,5 +1,6 @@
 /* Communicators that are used where they may not be: by a second thread, while they are destroyed,
- * and in a child of fork(). Ranks are threads on the host device. */
+ * in a child of fork(), and with a config of one rank that is wrong. Ranks are threads on the host
+ * device. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <sched.h>
@@ -200,6 +201,42 @@ static void child_of_fork(void) {
 }
 #endif
 
+/* ---- A config of one rank alone that is wrong: the others do not wait for that rank ---- */
+
+static mscclc_config_t unknown_order_of_rank_1(uint32_t rank) {
+  mscclc_config_t config = MSCCLC_CONFIG_INIT;
+  config.device = MSCCLC_HOST;
+  if (rank == 1) config.order = (mscclc_order_t)99;
+  return config;
+}
+
+static void check_wrong(uint32_t rank, mscclc_result_t result, const mscclc_comm_t *made) {
+  CHECK(result == (rank == 1 ? MSCCLC_INVALID_ARGUMENT : MSCCLC_PEER_FAILED));
+  CHECK(strstr(mscclc_last_error(), rank == 1 ? "the config's 'order' is unknown" : "rank 1"));
+  CHECK(made == NULL);
+}
+
+static void *create_wrongly(void *given) {
+  const uint32_t rank = *(const uint32_t *)given;
+  const mscclc_config_t config = unknown_order_of_rank_1(rank);
+  mscclc_comm_t *made = NULL;
+  check_wrong(rank, mscclc_comm_create(&made, kRanks, &id, rank, &config), made);
+  return NULL;
+}
+
+static void *split_wrongly(void *given) {
+  const uint32_t rank = *(const uint32_t *)given;
+  const mscclc_config_t config = unknown_order_of_rank_1(rank);
+  mscclc_comm_t *made = NULL;
+  check_wrong(rank, mscclc_comm_split(comms[rank], 0, 0, &made, &config), made);
+  if (rank == 1) {
+    check_wrong(rank, mscclc_comm_split(comms[rank], -1, 0, &made, &config), made);
+  } else {
+    OK(mscclc_comm_split(comms[rank], -1, 0, &made, &config));
+  }
+  return NULL;
+}
+
 static void *call_again(void *given) {
   const uint32_t rank = *(const uint32_t *)given;
   OK(sum(rank));
@@ -227,6 +264,9 @@ int main(void) {
 #ifndef MSCCLC_TSAN
   child_of_fork();
 #endif
+  on_ranks(split_wrongly);
+  OK(mscclc_unique_id(&id));
+  on_ranks(create_wrongly);
   on_ranks(call_again);
   on_ranks(destroy);
   return 0;

@@ -154,11 +154,11 @@ void add_library_with_kernels(CommandLine& line) {
       return Input::usage("--kernels compiles plans, and --programs writes none: give one of them");
     }
     const auto compiler = find_cubin_compiler();
-    if (compiler == nullptr) return Input::usage(kNoCubinCompiler);
+    if (!compiler) return Input::usage(compiler.error());
     if (const int code = write(); code != kFine) return code;
     std::string folder = app->get_option("--output")->as<std::string>();
     if (!folder.ends_with('/')) folder += '/';
-    return KernelCompiler(folder, *architecture, *compiler).run();
+    return KernelCompiler(folder, *architecture, **compiler).run();
   };
 }
 

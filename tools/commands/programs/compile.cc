@@ -153,9 +153,9 @@ int compile_kernels(const CompileOptions& options, Input& input) {
     return Input::code_of(write_kernel_source(*source, options.output));
   }
   const auto compiler = find_cubin_compiler();
-  if (compiler == nullptr) return Input::usage(kNoCubinCompiler);
+  if (!compiler) return Input::usage(compiler.error());
   const auto cubin =
-      compiler->compile(*source, options.architecture.empty() ? "sm_90" : options.architecture);
+      (*compiler)->compile(*source, options.architecture.empty() ? "sm_90" : options.architecture);
   if (!cubin) return Input::usage(cubin.error());
   return Input::code_of(write_file(options.output, *cubin));
 }

@@ -32,10 +32,18 @@ Result<void> write_kernel_source(const std::string& source, const std::string& o
   return write_file(output, source);
 }
 
-std::unique_ptr<CubinCompiler> find_cubin_compiler() {
+Result<std::unique_ptr<CubinCompiler>> find_cubin_compiler() {
+  const Environment environment = Environment::of_process();
+  if (names_nvrtc(environment)) {
+    auto named = find_nvrtc(environment);
+    if (named) return named;
+    return Error{named.error().text() + "; without MSCCLC_NVRTC, nvcc would compile"};
+  }
   if (auto nvcc = find_nvcc()) return nvcc;
-  auto nvrtc = find_nvrtc(Environment::of_process());
-  return nvrtc ? *std::move(nvrtc) : nullptr;
+  if (auto nvrtc = find_nvrtc(environment)) return nvrtc;
+  return Error{
+      "there is no nvcc in CUDA_HOME, PATH or /usr/local/cuda, and no libnvrtc that can be loaded; "
+      "'--emit=cuda' writes the source for a machine that has one of them"};
 }
 
 std::string check_architecture(const std::string& architecture) {

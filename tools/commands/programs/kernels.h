@@ -23,11 +23,8 @@ namespace mscclc {
 /// Writes CUDA source to a file, and the header that it includes beside it. "-": the source alone.
 Result<void> write_kernel_source(const std::string& source, const std::string& output);
 
-/// nvcc, or else libnvrtc. nullptr: neither is there.
-std::unique_ptr<CubinCompiler> find_cubin_compiler();
-inline constexpr const char* kNoCubinCompiler =
-    "there is no nvcc in CUDA_HOME, PATH or /usr/local/cuda, and no libnvrtc that can be loaded; "
-    "'--emit=cuda' writes the source for a machine that has one of them";
+/// The libnvrtc that MSCCLC_NVRTC names; without that nvcc, or else a libnvrtc that is found.
+Result<std::unique_ptr<CubinCompiler>> find_cubin_compiler();
 
 /// As CLI11 asks for it: "" for the name of an architecture that nvcc may know ("sm_90"), else what
 /// is wrong.
