@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 #include <span>
-#include <utility>
 
 #include "ir/support/precondition.h"
 

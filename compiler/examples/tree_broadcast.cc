@@ -6,7 +6,6 @@
 // prints the program's IR, which `mscclc compile` takes.
 #include <cstdio>
 #include <cstdlib>
-#include <string>
 #include <vector>
 
 #include "compiler/builder/builder.h"

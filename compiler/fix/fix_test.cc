@@ -1,7 +1,5 @@
 #include "compiler/fix/fix.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,5 @@
 // Keys, indices, ranges and operands: names, numbers and signs that stand where others should.
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 

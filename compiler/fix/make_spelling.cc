@@ -1,7 +1,6 @@
 // Words that are spelt wrong, signs that are missing or too many, braces.
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "compiler/fix/makers.h"
 

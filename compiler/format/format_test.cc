@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <random>
-#include <sstream>
 
 #include "compiler/testing/text_cases.h"
 #include "compiler/tokens/lexer.h"

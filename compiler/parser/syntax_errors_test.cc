@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 #include <ctime>
 #include <random>
-#include <sstream>
 
 #include "compiler/parser/parser.h"
 #include "compiler/testing/text_cases.h"

@@ -1,6 +1,5 @@
 #include "compiler/testing/text_cases.h"
 
-#include <cstdlib>
 #include <map>
 #include <sstream>
 

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdio>
-#include <cstring>
 #include <string_view>
 
 #include "ir/support/utf8.h"

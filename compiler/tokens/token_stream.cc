@@ -1,7 +1,5 @@
 #include "compiler/tokens/token_stream.h"
 
-#include <utility>
-
 #include "ir/support/precondition.h"
 
 namespace mscclc {

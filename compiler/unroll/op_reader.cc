@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "compiler/resolve/options.h"
 #include "ir/program/applied.h"
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "ir/program/applied.h"
 #include "ir/support/precondition.h"
 

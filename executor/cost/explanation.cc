@@ -1,7 +1,5 @@
 #include "executor/cost/explanation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "executor/cost/place.h"

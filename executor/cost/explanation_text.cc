@@ -1,8 +1,6 @@
 // An explanation as text for people.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "executor/cost/explanation.h"
 
 namespace mscclc::cost {

@@ -2,7 +2,6 @@
 #include "executor/cpu/scale.h"
 
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <limits>
 #include <vector>
 

@@ -1,7 +1,5 @@
 #include "executor/simulator/run.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <deque>

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdio>
 
 #include "executor/simulator/run.h"
 #include "executor/testing/test_plans.h"

@@ -1,7 +1,5 @@
 #include "passes/assign/stages.h"
 
-#include <algorithm>
-
 namespace mscclc::assign {
 
 Stages::Stages(const Program& program) : program_(program) {

@@ -1,7 +1,5 @@
 #include "passes/order/access_history.h"
 
-#include <utility>
-
 namespace mscclc::order {
 
 void AccessHistory::start(const Rank& rank, uint32_t id) {

@@ -16,7 +16,6 @@
 // What the author has written stays, except for syncs (and barriers) that order nothing. Under
 // `launch auto_sync: false` nothing is changed: what is missing is an error. Running the pass on
 // its own output changes nothing.
-#include <utility>
 
 #include "passes/framework/passes.h"
 #include "passes/framework/rank_work.h"

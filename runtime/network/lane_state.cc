@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "runtime/support/fixed_times.h"
 
 namespace mscclc::net {

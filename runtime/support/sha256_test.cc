@@ -3,7 +3,6 @@
 
 #include <catch2/catch.hpp>
 #include <string>
-#include <vector>
 
 using namespace mscclc;
 

@@ -5,9 +5,6 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <map>
-#include <mutex>
 
 #include "runtime/api/builtin_library.h"
 #include "runtime/api/collectives.h"

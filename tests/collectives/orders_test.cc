@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <cstring>
 
 #include "compiler/compile.h"

@@ -1,5 +1,4 @@
 // What a choice of a plan knows of the GPUs: the same on all ranks, whatever each of them has.
-#include <optional>
 #include <thread>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "ir/support/read_file.h"

@@ -2,7 +2,6 @@
 // pairs of plans that `mscclc tune` timed there the machine file names the faster. The fit sees
 // probes.csv only; all of trials.csv are calls that it has not seen. trials_again.csv was timed on
 // other GPUs of the same kind; no figure comes from it.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>

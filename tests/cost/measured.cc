@@ -1,7 +1,5 @@
 #include "tests/cost/measured.h"
 
-#include <fmt/format.h>
-
 #include <sstream>
 #include <stdexcept>
 

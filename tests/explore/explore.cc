@@ -1,7 +1,5 @@
 #include "tests/explore/explore.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 #include <span>

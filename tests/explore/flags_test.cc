@@ -1,9 +1,7 @@
 // Plans with flags: the prover against the explorer, which plays the other side in every order that
 // the declarations allow. Right programs, and what is left when lines of them are taken out, said
 // twice, or exchanged.
-#include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "executor/cpu/dice.h"

@@ -1,7 +1,6 @@
 // The prover against the explorer, on mutants of small plans: they agree on which are right.
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <map>
 
 #include "ir/print/print.h"
 #include "passes/prove/prove.h"

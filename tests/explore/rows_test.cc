@@ -1,6 +1,5 @@
 // The explorer on plans with row functions, alone and in one step with the sum: it and the prover
 // agree.
-#include <fmt/format.h>
 
 #include "passes/prove/prove_test_text.h"
 #include "tests/explore/explore.h"

@@ -6,7 +6,6 @@
 //
 // Each part says what it has counted; the exit code is 1 if anything was wrong.
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 
 #include "tests/gpu/parts.h"
 #include "tools/bench/support/hardware_queues.h"

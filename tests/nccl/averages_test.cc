@@ -1,8 +1,6 @@
 // Averages of floats, as NCCL's: scaled before they are added up; and sums of 8-bit floats beyond
 // the largest.
-#include <cmath>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>

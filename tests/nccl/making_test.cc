@@ -2,10 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
 #include <climits>
-#include <numeric>
 
 #include "tests/helpers/runtime/named_threads.h"
 #include "tests/nccl/test_ranks.h"

@@ -1,6 +1,5 @@
 // Port channels whose lanes do not need the peer's memory mapped: programs of the library over
 // lanes of messages, ranks as processes. What is mapped shows in /proc/self/maps.
-#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>

@@ -1,12 +1,8 @@
 // A machine cut into nodes: blocks share memory inside a node, ports go over MSCCLC_LANE between
 // them, ranks as processes and as threads.
-#include <fmt/format.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <catch2/catch.hpp>
-#include <filesystem>
-#include <set>
 
 #include "ir/support/sanitized.h"
 #include "runtime/api/host_device.h"

@@ -1,7 +1,6 @@
 // All port channels of a device are served by one thread, whatever communicators and plans they are
 // of: several communicators of two ranks in one process, each with several plans that have ports,
 // driven by threads of their own. Plans are unloaded and a communicator is aborted meanwhile.
-#include <fmt/format.h>
 
 #include <array>
 #include <barrier>

@@ -1,6 +1,5 @@
 // Every reducing row of the library keeps the contract that it is picked for: proved, and bit for
 // bit on the simulator, for every number of ranks, on one node and on several.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>

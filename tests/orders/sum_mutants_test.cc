@@ -1,7 +1,6 @@
 // Plans of the library whose sums are changed: two addends change places, a sum is rounded on the
 // way, or an op, the last of a rank's among them, adds up in another way. The proof of none claims
 // its contract any longer, and what it still claims shows in the bits.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -2,7 +2,6 @@
 // bits of the simulator.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "ir/support/sanitized.h"

@@ -1,6 +1,5 @@
 // Objects on several streams, at once and in turn; and which backend an object gets.
 #include <catch2/catch.hpp>
-#include <cstring>
 
 #include "runtime/core/overlap/choice.h"
 #include "tests/helpers/runtime/forwarding_device.h"

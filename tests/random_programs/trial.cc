@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "compiler/compile.h"
 #include "executor/simulator/run.h"

@@ -2,8 +2,6 @@
 // few steps as they should be, run on the simulator, and compared with sums and norms in doubles.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>

@@ -1,6 +1,5 @@
 // Buffers whose rows are of another type than the call's, and rows of any multiple of some columns:
 // a quantised gather beside one shot, in plain memory and on the host device, and what is refused.
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 

@@ -5,7 +5,6 @@
 
 #include <array>
 #include <catch2/catch.hpp>
-#include <mutex>
 #include <random>
 
 #include "passes/prove/prove.h"

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
-#include <optional>
 
 #include "compiler/compile.h"
 #include "executor/interpreter/short_steps.h"

@@ -1,8 +1,6 @@
 #include "tests/structure/classes.h"
 
 #include <algorithm>
-#include <cctype>
-#include <optional>
 #include <stdexcept>
 
 #include "tests/structure/cpp_syntax.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <set>
-#include <span>
 #include <stdexcept>
 
 #include "tests/structure/cpp_syntax.h"

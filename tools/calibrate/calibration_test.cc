@@ -3,7 +3,6 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <map>
 
 #include "executor/cost/model.h"
 #include "ir/support/sanitized.h"

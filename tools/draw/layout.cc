@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "ir/contract/collectives.h"
 #include "ir/diagnostics/printable.h"
 #include "tools/draw/layout_parts.h"

@@ -1,12 +1,9 @@
 // Where everything stands: bands beside each other, a row for each level, room for arrows between
 // rows.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
-#include <tuple>
 
 #include "tools/draw/layout_parts.h"
 #include "tools/draw/words.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <barrier>
 #include <condition_variable>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

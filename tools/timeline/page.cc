@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <utility>
 
 #include "executor/cost/place.h"
 #include "ir/diagnostics/printable.h"

@@ -1,7 +1,6 @@
 // Candidates: changed parameters, what they are for, and their plans.
 #include "tools/tune/candidate.h"
 
-#include <algorithm>
 #include <set>
 
 #include "tools/tune/small_library_test.h"

@@ -1,6 +1,5 @@
 // Calls that are queued on a stream and begin while the one ahead still runs: results are the
 // simulator's, by every engine, whatever runs first.
-#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "executor/cuda/host/grid.h"

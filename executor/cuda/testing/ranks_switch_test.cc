@@ -1,6 +1,5 @@
 // Ops of switches by an address at the switch, which the host models: every type and reduction, at
 // even and odd addresses. What the switch cannot do goes member by member.
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <optional>
 

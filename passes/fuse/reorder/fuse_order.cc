@@ -1,7 +1,6 @@
 #include "passes/fuse/reorder/fuse_order.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace mscclc::fusion {
 

@@ -1,7 +1,6 @@
 #include "passes/prove/model/value_chains.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "passes/prove/model/premise.h"
 

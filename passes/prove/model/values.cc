@@ -1,6 +1,5 @@
 #include "passes/prove/model/values.h"
 
-#include <functional>
 #include <random>
 
 #include "ir/ops/summations.h"

@@ -25,27 +25,19 @@ class WordedReport : FindingText {
 void report_ordered(const System& system, const Finding& finding, Diagnostics& diagnostics) {
   switch (finding.kind) {
     case Finding::Kind::race:
-      return report_race(system, finding, diagnostics);
     case Finding::Kind::slot_twice:
-      return report_slot_twice(system, finding, diagnostics);
     case Finding::Kind::no_packets:
-      return report_no_packets(system, finding, diagnostics);
+      return report_races(system, finding, diagnostics);
     case Finding::Kind::wrong_value:
-      return report_wrong_value(system, finding, diagnostics);
     case Finding::Kind::wrong_external:
-      return report_wrong_external(system, finding, diagnostics);
     case Finding::Kind::other_order:
-      return report_other_order(system, finding, diagnostics);
+      return report_values(system, finding, diagnostics);
     case Finding::Kind::stuck:
-      return report_stuck(system, finding, diagnostics);
     case Finding::Kind::unbalanced:
-      return report_unbalanced(system, finding, diagnostics);
     case Finding::Kind::not_met:
-      return report_not_met(system, finding, diagnostics);
     case Finding::Kind::unpaired:
-      return report_unpaired(system, finding, diagnostics);
     case Finding::Kind::out_of_step:
-      return report_out_of_step(system, finding, diagnostics);
+      return report_waits(system, finding, diagnostics);
     case Finding::Kind::flag_count:
       return report_flag_count(finding, diagnostics);
     case Finding::Kind::flag_stuck:

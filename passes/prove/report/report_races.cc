@@ -206,16 +206,11 @@ class RaceReport : FindingText {
 
 }  // namespace
 
-void report_race(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  RaceReport(system, finding, diagnostics).race();
-}
-
-void report_slot_twice(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  RaceReport(system, finding, diagnostics).slot_twice();
-}
-
-void report_no_packets(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  RaceReport(system, finding, diagnostics).no_packets();
+void report_races(const System& system, const Finding& finding, Diagnostics& diagnostics) {
+  RaceReport report(system, finding, diagnostics);
+  if (finding.kind == Finding::Kind::race) return report.race();
+  if (finding.kind == Finding::Kind::slot_twice) return report.slot_twice();
+  report.no_packets();
 }
 
 }  // namespace mscclc::proof

@@ -7,11 +7,8 @@
 
 namespace mscclc::proof {
 
-/// Two accesses that nothing orders.
-void report_race(const System& system, const Finding& finding, Diagnostics& diagnostics);
-/// Packets are put where others may still be.
-void report_slot_twice(const System& system, const Finding& finding, Diagnostics& diagnostics);
-/// A port sends a slot that holds no packets of the call.
-void report_no_packets(const System& system, const Finding& finding, Diagnostics& diagnostics);
+/// Two accesses that nothing orders, packets that are put where others may still be, or a slot that
+/// a port sends and that holds no packets of the call.
+void report_races(const System& system, const Finding& finding, Diagnostics& diagnostics);
 
 }  // namespace mscclc::proof

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -205,16 +204,11 @@ class ValueReport : FindingText {
 
 }  // namespace
 
-void report_wrong_value(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  ValueReport(system, finding, diagnostics).wrong_value();
-}
-
-void report_wrong_external(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  ValueReport(system, finding, diagnostics).wrong_external();
-}
-
-void report_other_order(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  ValueReport(system, finding, diagnostics).other_order();
+void report_values(const System& system, const Finding& finding, Diagnostics& diagnostics) {
+  ValueReport report(system, finding, diagnostics);
+  if (finding.kind == Finding::Kind::wrong_value) return report.wrong_value();
+  if (finding.kind == Finding::Kind::wrong_external) return report.wrong_external();
+  report.other_order();
 }
 
 }  // namespace mscclc::proof

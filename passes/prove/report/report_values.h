@@ -7,11 +7,8 @@
 
 namespace mscclc::proof {
 
-/// A chunk does not hold what is promised.
-void report_wrong_value(const System& system, const Finding& finding, Diagnostics& diagnostics);
-/// Nor does an external.
-void report_wrong_external(const System& system, const Finding& finding, Diagnostics& diagnostics);
-/// A sum that does not keep the order of the contract.
-void report_other_order(const System& system, const Finding& finding, Diagnostics& diagnostics);
+/// A chunk or an external that does not hold what is promised, or a sum that does not keep the
+/// order of the contract.
+void report_values(const System& system, const Finding& finding, Diagnostics& diagnostics);
 
 }  // namespace mscclc::proof

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "ir/print/print.h"
+#include "ir/report/op_error.h"
 #include "passes/prove/report/finding_text.h"
 #include "passes/prove/report/missing_edge.h"
 #include "passes/symbolic/symbolic_run.h"
@@ -107,24 +108,13 @@ class WaitReport : FindingText {
 
 }  // namespace
 
-void report_stuck(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  WaitReport(system, finding, diagnostics).stuck();
-}
-
-void report_unbalanced(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  WaitReport(system, finding, diagnostics).unbalanced();
-}
-
-void report_not_met(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  WaitReport(system, finding, diagnostics).not_met();
-}
-
-void report_unpaired(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  WaitReport(system, finding, diagnostics).unpaired();
-}
-
-void report_out_of_step(const System& system, const Finding& finding, Diagnostics& diagnostics) {
-  WaitReport(system, finding, diagnostics).out_of_step();
+void report_waits(const System& system, const Finding& finding, Diagnostics& diagnostics) {
+  WaitReport report(system, finding, diagnostics);
+  if (finding.kind == Finding::Kind::stuck) return report.stuck();
+  if (finding.kind == Finding::Kind::unbalanced) return report.unbalanced();
+  if (finding.kind == Finding::Kind::not_met) return report.not_met();
+  if (finding.kind == Finding::Kind::unpaired) return report.unpaired();
+  report.out_of_step();
 }
 
 void report_flag_count(const Finding& finding, Diagnostics& diagnostics) {

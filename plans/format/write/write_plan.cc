@@ -3,7 +3,6 @@
 //
 // Large plans are written by several threads: each takes the next few ranks, and hands their text
 // on when the ranks before have been handed on.
-#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <optional>

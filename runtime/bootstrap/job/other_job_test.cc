@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 
 #include "runtime/support/process/proc.h"
 

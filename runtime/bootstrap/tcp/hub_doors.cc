@@ -4,7 +4,6 @@
 // late: they hear it at once.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "runtime/bootstrap/tcp/epoll_hub.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <new>
 
 #include "compiler/compile.h"
 #include "plans/format/embedded_library.h"

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <random>
 #include <thread>
 
 namespace mscclc {

@@ -1,7 +1,6 @@
 #include "runtime/core/calls/far_calls.h"
 
 #include <algorithm>
-#include <ranges>
 
 namespace mscclc {
 namespace {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "ir/diagnostics/printable.h"
 #include "runtime/core/collectives/overlap.h"

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <ranges>
 
 #include "runtime/core/communicator/binder.h"

@@ -1,6 +1,5 @@
 // Real limits on processes and memory, in a process of its own: what cannot be had is an error, and
 // nothing aborts.
-#include <fmt/format.h>
 #include <grp.h>
 #include <sys/resource.h>
 

@@ -2,7 +2,6 @@
 #include "runtime/core/group/copy_calls.h"
 
 #include <catch2/catch.hpp>
-#include <vector>
 
 #include "runtime/api/host_device.h"
 #include "tests/helpers/runtime/forwarding_device.h"

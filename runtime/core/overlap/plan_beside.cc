@@ -1,6 +1,5 @@
 #include "runtime/core/overlap/plan_beside.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace mscclc::overlap {

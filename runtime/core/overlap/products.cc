@@ -1,6 +1,5 @@
 #include "runtime/core/overlap/products.h"
 
-#include <algorithm>
 #include <set>
 
 namespace mscclc::overlap {

@@ -1,6 +1,5 @@
 #include "runtime/core/proxy/proxy_thread.h"
 
-#include <algorithm>
 #include <map>
 #include <new>
 #include <utility>

@@ -1,6 +1,5 @@
 #include "runtime/devices/host/host_stream.h"
 
-#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <new>

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "ir/diagnostics/first_message.h"

@@ -1,5 +1,4 @@
 // Plans of rows: those of the library by name and shape, and columns that a caller fixes.
-#include <fmt/format.h>
 
 #include <algorithm>
 

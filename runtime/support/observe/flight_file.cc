@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "ir/diagnostics/printable.h"

@@ -1,6 +1,5 @@
 #include "tests/compiled/on_host/plans.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "compiler/compile.h"

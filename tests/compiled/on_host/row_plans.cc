@@ -1,7 +1,6 @@
 // Which programs of plans/rows are compiled for the host, and as what.
 #include "tests/rows/row_plans.h"
 
-#include <algorithm>
 #include <array>
 
 #include "ir/support/sanitized.h"

@@ -1,7 +1,5 @@
 #include "tests/fakes/cuda/fake_multicast.h"
 
-#include <fmt/format.h>
-
 namespace mscclc::cuda {
 
 abi::Result FakeMulticast::MulticastGetGranularity(size_t* bytes, const abi::MulticastProperties*,

@@ -1,7 +1,5 @@
 #include "tests/fakes/cuda/fake_streams.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>

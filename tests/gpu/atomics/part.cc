@@ -1,7 +1,6 @@
 // The part of gpu_check that lets network devices add to the memory of GPUs.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <vector>
 
 #include "executor/shared_atomics.h"

@@ -3,7 +3,6 @@
 // order. (plans.cc asks for exact results; there the order does not matter.)
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <random>

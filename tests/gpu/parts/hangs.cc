@@ -4,7 +4,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <thread>
 
 #include "tests/gpu/parts.h"
 #include "tests/gpu/parts/killed.h"

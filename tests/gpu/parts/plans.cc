@@ -2,7 +2,6 @@
 // so that sums in any order have the same bits (executor/oracle/values.h).
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 
 #include "tests/gpu/cases.h"

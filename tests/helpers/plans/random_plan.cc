@@ -1,7 +1,6 @@
 #include "tests/helpers/plans/random_plan.h"
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 #include <string>
 

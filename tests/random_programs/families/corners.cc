@@ -2,7 +2,6 @@
 // that others are there, parts and formats that are cut elsewhere.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "ir/ops/ops.h"

@@ -1,7 +1,6 @@
 // Rows: sums, row functions and types of rows.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <filesystem>
 
 #include "tools/bench/results/sample_results.h"
 #include "tools/io/files.h"

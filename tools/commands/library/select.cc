@@ -4,7 +4,6 @@
 
 #include <CLI/App.hpp>
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include "ir/contract/contract.h"

@@ -1,7 +1,6 @@
 #include "tools/lsp/features/navigate.h"
 
 #include <map>
-#include <vector>
 
 #include "tools/lsp/protocol/uri.h"
 

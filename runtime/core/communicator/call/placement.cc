@@ -1,7 +1,5 @@
 #include "runtime/core/communicator/call/placement.h"
 
-#include <fmt/format.h>
-
 #include "ir/program/access.h"
 #include "runtime/support/bytes.h"
 

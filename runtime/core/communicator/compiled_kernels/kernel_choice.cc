@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <span>
 
 #include "executor/compiled/name.h"
 #include "ir/diagnostics/first_message.h"

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <optional>
-#include <string>
 
 #include "runtime/devices/cuda/links/links.h"
 

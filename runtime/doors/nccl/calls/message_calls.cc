@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <optional>
 
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/support/process/quiet_thread.h"

@@ -1,8 +1,6 @@
 // What callers ask a communicator, and how it ends.
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "runtime/doors/nccl/backends/real.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/doors/nccl/calls/group.h"
