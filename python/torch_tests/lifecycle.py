@@ -398,8 +398,7 @@ def a_rank_that_dies(ranks):
     if ranks.rank == ranks.size - 1:
         while not all(os.path.exists(f"{ranks.folder}/summed.{r}") for r in range(ranks.size)):
             time.sleep(0.01)  # or the others might not see the end of their first
-        print("1 passed, 0 failed", flush=True)
-        os._exit(0)
+        ranks.die()
     refused(lambda: _sum(ranks), "all_reduce 2", "peer failed")  # not a timeout
 
 

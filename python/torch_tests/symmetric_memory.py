@@ -436,8 +436,7 @@ def a_rank_that_dies(ranks):
     handle = symm.rendezvous(tensor, group)
     handle.barrier()
     if ranks.rank == ranks.size - 1:
-        print("1 passed, 0 failed", flush=True)
-        os._exit(0)
+        ranks.die()
     refused(handle.barrier, "peer failed")
 
 

@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import platform
+import random
 import re
 import shutil
 import signal
@@ -31,9 +32,8 @@ def run(suite, ranks):
     folder = tempfile.mkdtemp()
     environment = installed_in(folder)
     try:
-        with socket.socket() as free, open(os.path.join(folder, "port"), "w") as file:
-            free.bind(("127.0.0.1", 0))
-            file.write(str(free.getsockname()[1]))
+        with open(os.path.join(folder, "port"), "w") as file:
+            file.write(str(free_port()))
         processes = [_start(suite, ranks, rank, folder, environment) for rank in range(ranks)]
         late = _wait_for(processes)
         outputs = []
@@ -44,7 +44,22 @@ def run(suite, ranks):
         shutil.rmtree(folder, ignore_errors=True)
     if late:
         raise AssertionError(f"ranks {late} have not ended in {PATIENCE} s\n{together(outputs)}")
+    codes = [process.returncode for process in processes]
+    if any(codes):
+        raise AssertionError(f"the ranks ended with {codes}\n{together(outputs)}")
     return outputs
+
+
+def free_port():
+    """None of those that the system gives to sockets without one, as ranks open many of these."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as free:
+            try:
+                free.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass  # in use
 
 
 def installed_in(folder):

@@ -142,7 +142,7 @@ TEST_CASE("a block that waits for a flag too long says for which, and how often 
   const auto plan = std::make_shared<const Program>(testing::flag_plan(
       testing::overlap_text("gemm_reducescatter"), {{"R", "2"}, {"C", "1"}, {"K", "4"}}));
   std::string said[2];
-  run_threads(
+  const std::string ran = run_threads(
       2,
       [&](Communicator& communicator) -> std::string {
         Diagnostics diagnostics;
@@ -164,7 +164,8 @@ TEST_CASE("a block that waits for a flag too long says for which, and how often 
         communicator.device().destroy_stream(stream);
         return "";
       },
-      std::chrono::milliseconds(400));
+      {testing::kPatience, std::chrono::milliseconds(400)});
+  CHECK(ran == "");
   INFO(said[0]);
   CHECK(said[0].find("'await tiles[1]'") != std::string::npos);
   CHECK(

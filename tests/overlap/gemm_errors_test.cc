@@ -256,9 +256,9 @@ TEST_CASE("ranks that run objects in another order fail with both calls") {
   for (const char* backend : {"mscclc", "copy_engine", "serial"}) {
     std::vector<std::string> said(2);
     run_threads(2, [&](Communicator& communicator) -> std::string {
-      GemmRank rank(communicator);
       Diagnostics diagnostics;
       const auto memory = communicator.device().allocate(4096, "matrices", diagnostics);
+      GemmRank rank(communicator);  // whose stream ends before the memory does
       std::vector<std::unique_ptr<Overlap>> objects;
       for (const uint64_t rows : {8, 16}) {
         OverlapConfig config = small_gemm();

@@ -79,7 +79,7 @@ TEST_CASE("objects and streams that are in flight when a run times out can go") 
   // Rank 1 stops before the last run of this object; ranks wait for their streams, or do not.
   const auto said_of = [&](OverlapKind missing, bool waits) {
     std::string said[2];
-    run_threads(
+    const std::string ran = run_threads(
         2,
         [&](Communicator& communicator) -> std::string {
           GemmRank rank(communicator);
@@ -123,7 +123,8 @@ TEST_CASE("objects and streams that are in flight when a run times out can go") 
           said[communicator.rank()] = ended ? "it ended" : testing::text(diagnostics);
           return "";
         },
-        std::chrono::milliseconds(400));
+        {testing::kPatience, std::chrono::milliseconds(400)});
+    CHECK(ran == "");
     return said[0];
   };
   for (const OverlapKind kind : kKinds) {

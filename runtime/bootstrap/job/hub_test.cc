@@ -32,6 +32,7 @@ struct TestJob {
                       .secret = id.secret,
                       .size = size,
                       .timeout = kFarBeyond,
+                      .silence = kFarBeyond,
                       .hello_time = hello_time},
                      diagnostics);
     REQUIRE(hub);
@@ -294,7 +295,7 @@ TEST_CASE("a flood of connections pushes out its own oldest") {
 }
 
 TEST_CASE("a refused connection that goes on sending takes no memory") {
-  TestJob job(2, 500ms);
+  TestJob job(2);
   UniqueId wrong = job.id;
   wrong.secret[0] ^= 1;
   RawRank stranger(wrong);

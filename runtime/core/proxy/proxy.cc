@@ -48,6 +48,7 @@ std::unique_ptr<Proxy> Proxy::start(std::shared_ptr<Device> device, Ports ports,
     const auto count = proxy->find(port.peer, port.arrived, sizeof *port.arrived, diagnostics);
     if (!count) return nullptr;
     port.count = *count;
+    if (port.sent > 0) proxy->settled_ = kNever;  // credits are to be flushed
   }
   proxy->fail_ = std::move(fail);
   proxy->thread_ = ProxyThread::of(*proxy->device_, diagnostics);
@@ -250,7 +251,6 @@ bool Proxy::give_credits() {
   for (Port& port : ports_.channels) {
     if (!port.used || port.arrived == nullptr || port.sent == 0) continue;
     if (!ports_.lanes[port.peer]->signal(port.count, port.sent, problems_)) return false;
-    settled_ = kNever;
   }
   return true;
 }

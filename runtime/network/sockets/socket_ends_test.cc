@@ -84,6 +84,7 @@ TEST_CASE("a connection that is cut while nothing is asked for is reported at bo
 // does not wait for the peer at each; then it waits.
 void check_over(uint32_t workers) {
   const std::vector<uint8_t> bytes(kWorldBytes);
+  uint64_t own = 0;  // which the lane may write as long as there is one
   SocketWorld world(2, false, workers);
   world.open_over_relay();
   world.relay->hold_after(0);
@@ -93,15 +94,14 @@ void check_over(uint32_t workers) {
     while (puts <= 10 && !ended) std::this_thread::yield();
     world.over = true;
   });
-  uint64_t own = 0;
   while (world.lane->put(world.at(0), bytes.data(), kWorldBytes, world.diagnostics)) {
-    REQUIRE(++puts < 1000);
+    if (++puts == 1000) break;
     CHECK(world.lane->complete(&own, 1, world.diagnostics));
   }
   ended = true;
   failure.join();
-  CHECK(own <= 1);
   CHECK(puts > 10);
+  CHECK(puts < 1000);
   CHECK(world.text() == "error: rank 3 takes no orders, and the communicator has failed\n");
   CHECK(!world.lane->flush(world.diagnostics));
 }

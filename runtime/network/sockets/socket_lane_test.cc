@@ -30,9 +30,9 @@ std::vector<uint8_t> pattern(size_t count, uint64_t seed) {
 TEST_CASE("a note is taken before what is ordered after it, on whichever connection") {
   for (const uint32_t workers : {0u, 2u}) {
     for (const uint32_t connections : {1u, 5u}) {
+      std::vector<uint8_t> data(kWorldBytes);  // what lanes read and write outlives the world
       SocketWorld world(connections, false, workers);
       world.open();
-      std::vector<uint8_t> data(kWorldBytes);
       testing::check_notes(world, *world.lane, data.data());
       world.lane.reset();
       world.end.reset();
@@ -81,9 +81,9 @@ TEST_CASE("a count comes after what was put before it, however the network split
 }
 
 void check_order(uint32_t workers) {
+  std::vector<std::vector<uint8_t>> all;
   SocketWorld world(4, false, workers);
   world.open();
-  std::vector<std::vector<uint8_t>> all;
   for (uint64_t i = 0; i < 200; ++i) {
     all.push_back(pattern(i % 3 == 0 ? 600'000 : 300'000, i));
     CHECK(world.lane->put(world.at(262'000 - 8 * (i % 5)), all.back().data(), all.back().size(),
@@ -103,10 +103,10 @@ TEST_CASE("puts to one place, and counts, keep their order") {
 
 // A count is set when all orders before it have been sent.
 TEST_CASE("short orders of a corked lane wait for uncork(), long ones do not") {
-  SocketWorld world(1);
-  world.open();
   const std::vector<uint8_t> bytes(64 << 10, 7);
   uint64_t own = 0;
+  SocketWorld world(1);
+  world.open();
   const auto put = [&](uint64_t count) {
     return world.lane->put(world.at(64), bytes.data(), count, world.diagnostics);
   };
@@ -134,14 +134,14 @@ TEST_CASE("short orders of a corked lane wait for uncork(), long ones do not") {
 
 // The hand is busy, so what falls to it is not sent.
 TEST_CASE("short puts and their counts need no hand, but stay after a long one") {
+  const std::vector<uint8_t> bytes(64 << 10, 7);
+  uint64_t own = 0;
+  std::atomic<bool> busy{true};
   SocketWorld world(1, false, 1);
   world.open();
-  const std::vector<uint8_t> bytes(64 << 10, 7);
-  std::atomic<bool> busy{true};
   world.near->workers()->give([&] {
     while (busy) std::this_thread::yield();
   });
-  uint64_t own = 0;
   const auto send = [&](uint64_t count, uint64_t value) {
     CHECK(world.lane->put(world.at(64), bytes.data(), count, world.diagnostics));
     CHECK(world.lane->signal(world.at(0), value, world.diagnostics));

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 
 #include "runtime/support/process/open_library.h"
 
@@ -20,7 +21,8 @@ TEST_CASE("a static program opens libraries of C, and refuses those of C++") {
 }
 
 TEST_CASE("what is not a file is not a library: nothing waits for the writer of a pipe") {
-  const std::string pipe = "./pipe";
+  const char* const folder = ::getenv("TEST_TMPDIR");
+  const std::string pipe = std::string(folder == nullptr ? "." : folder) + "/pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   for (const std::string& path : {pipe, std::string("/dev/null"), std::string("/")}) {
     const auto opened = open_library(path);

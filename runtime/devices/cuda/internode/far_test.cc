@@ -182,13 +182,14 @@ TEST_CASE("far gpu: memory is kept until what was copied to it has come") {
     Nodes nodes(world);
     auto pinned = nodes.near->allocate_visible(1 << 20, "packets", nodes.diagnostics);
     const uint64_t frees = world.fake.calls("MemUnmap");
-    const auto put = [&](Memory& to) {
-      return nodes.lane->put({&to, 64}, pinned->data(), 100'000, nodes.diagnostics);
+    uint8_t* const second = pinned->data() + 200'000;
+    std::memset(second, 7, 100'000);
+    const auto put = [&](Memory& to, const uint8_t* from) {
+      return nodes.lane->put({&to, 64}, from, 100'000, nodes.diagnostics);
     };
-    CHECK(put(*nodes.gpu));
+    CHECK(put(*nodes.gpu, pinned->data()));
     CHECK(nodes.signal(*nodes.gpu, 0, 1));
-    std::memset(pinned->data(), 7, 100'000);
-    CHECK(put(*nodes.host));
+    CHECK(put(*nodes.host, second));
     nodes.await(*nodes.on_host, 64, 7);  // the far end has begun all that came before
     nodes.on_gpu.reset();
     CHECK(world.fake.calls("MemUnmap") == frees);

@@ -367,19 +367,21 @@ bool ends_with_group(const CallsOfComm& one) {
          });
 }
 
-/// On the host callers cannot wait for stream 0: its calls have ended when the group has.
-ncclResult_t finish_null_streams(std::vector<CallsOfComm>& all) {
+/// On the host callers cannot wait for stream 0: its calls have ended when the group has, also
+/// those that were queued before a launch failed. The first error is what comes of it.
+ncclResult_t finish_null_streams(std::vector<CallsOfComm>& all, ncclResult_t result) {
   for (CallsOfComm& one : all) {
     Comm& comm = *one.comm;
     if (!ends_with_group(one)) continue;
     const std::lock_guard lock(comm.mutex);
     Diagnostics diagnostics;
-    if (!comm.communicator->synchronize(comm.null_stream, diagnostics) ||
-        (comm.messages != nullptr && !comm.messages->check(diagnostics))) {
-      return comm.async_error = fail("the calls of stream 0", diagnostics);
+    const bool ended = comm.communicator->synchronize(comm.null_stream, diagnostics) &&
+                       (comm.messages == nullptr || comm.messages->check(diagnostics));
+    if (!ended && result == ncclSuccess) {
+      result = comm.async_error = fail("the calls of stream 0", diagnostics);
     }
   }
-  return ncclSuccess;
+  return result;
 }
 
 /// A communicator's calls of one group are captured, or none is: its streams meet at the group's
@@ -447,10 +449,10 @@ struct CallsOfGroup {
 ncclResult_t make_now(std::vector<CallsOfComm>& all) {
   ncclResult_t result = prepare_all(all);
   if (result == ncclSuccess) result = join_streams(all);
-  if (result == ncclSuccess) result = finish_windows(all, launch_all(all));
+  if (result != ncclSuccess) return result;
+  result = finish_windows(all, launch_all(all));
   if (result == ncclSuccess) result = join_streams(all);
-  if (result == ncclSuccess) result = finish_null_streams(all);
-  return result;
+  return finish_null_streams(all, result);
 }
 
 /// True if no caller waits for these communicators, and making the calls may: for other ranks, or
