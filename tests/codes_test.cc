@@ -99,6 +99,22 @@ TEST_CASE("every code that is reported is in the table, and every row is reporte
   }
 }
 
+TEST_CASE("what is reported has the severity of its row") {
+  static const std::regex reported(R"re([.>](warning|warn|error|error_at)\(\s*"([a-z0-9-]+)")re");
+  std::map<std::string, Severity> severities;
+  for (const CodeInfo& row : code_table()) severities[std::string(row.name)] = row.severity;
+  size_t reports = 0;
+  for (const auto& [path, text] : sources()) {
+    const std::sregex_iterator end;
+    for (std::sregex_iterator i(text.begin(), text.end(), reported); i != end; ++i, ++reports) {
+      const bool warns = (*i)[1].str().starts_with("warn");
+      INFO(path << ": " << (*i)[2]);
+      CHECK(severities[(*i)[2]] == (warns ? Severity::warning : Severity::error));
+    }
+  }
+  CHECK(reports > 200);
+}
+
 TEST_CASE("the table has each code once") {
   CHECK(codes().size() == code_table().size());
   for (const CodeInfo& row : code_table()) {

@@ -110,6 +110,10 @@ void OptionValues::words(Array<const Option> options, Symbol name,
         fmt::format("'{}' takes a list of words: '{}: [...]'", ast_.text(name), ast_.text(name)));
     return;
   }
+  if (o->value.children().empty()) {
+    evaluator_.fail("empty-list", o->value.place,
+                    fmt::format("'{}' lists nothing: leave it out", ast_.text(name)));
+  }
   for (const ast::Expr& e : o->value.children()) {
     if (e.kind == ExprKind::name) {
       use(ast_.text(e.name.id), e.place);

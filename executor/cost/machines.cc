@@ -20,7 +20,15 @@ std::optional<Machine> machine_for(const Program& program, const std::string& na
   for (const Machine& machine : machines) {
     if (fits(program, machine, unheard)) return machine;
   }
-  return machines.back();
+  Machine large = machines.back();
+  for (Machine& machine : machines) {
+    if (machine.nodes > 1) continue;
+    resize(machine, static_cast<uint32_t>(program.ranks.size()));
+    if (fits(program, machine, unheard)) return machine;
+  }
+  const auto ranks = static_cast<uint32_t>(program.ranks.size());
+  if (ranks > large.ranks()) resize(large, ranks);
+  return large;
 }
 
 void resize(Machine& machine, uint32_t ranks) {

@@ -11,7 +11,8 @@
 namespace mscclc::cost {
 
 /// The machine of that name, or of a file; "": the smallest built-in one on which the program can
-/// run, or the largest if it can run on none. nullopt: reported, as by find_machine().
+/// run, or else one that is resized to the program's ranks, of one node if that will do. nullopt:
+/// reported, as by find_machine().
 [[nodiscard]] std::optional<Machine> machine_for(const Program& program,
                                                  const std::string& name_or_path,
                                                  Diagnostics& diagnostics);

@@ -14,6 +14,10 @@ TEST_CASE("without a name, the smallest machine that can run the plan") {
   CHECK(machine_for(two.program, "", diagnostics)->name == "2xH200");
   CHECK(machine_for(four.program, "", diagnostics)->name == "4xH200");
   CHECK(machine_for(two.program, "8xH100", diagnostics)->name == "8xH100");
+  const auto sixteen = testing::one_shot(16, 1, PacketFormat::LL16);
+  const auto found = machine_for(sixteen.program, "", diagnostics);
+  CHECK(found->ranks() == 16);
+  CHECK(found->nodes == 1);
   CHECK_FALSE(machine_for(two.program, "9xH9", diagnostics));
   CHECK(diagnostics.has_errors());
 }

@@ -45,6 +45,15 @@ def eager(ranks):
     equal(data, sum(_rows(ranks)) + 1)
 
 
+def autograd_knows_what_was_written(ranks):
+    for write in (lambda y: ops.all_reduce_(y, "sum", _name()), lambda y: ops.broadcast_(y, 0, _name())):
+        y = torch.ones(4, requires_grad=True).exp()  # whose gradient is computed from y
+        z = y * 1.0
+        with torch.no_grad():
+            write(y)
+        refused(z.sum().backward, "modified by an inplace operation")
+
+
 def checked_by_torch(ranks):
     data = ranks.values(6, torch.float32)
     with_gradient = data.clone().requires_grad_()
@@ -173,5 +182,5 @@ def device_communicator(ranks):
 
 
 CHECKS = [
-    eager, checked_by_torch, compiled, compiled_by_inductor, gradients, what_is_wrong, device_communicator,
+    eager, autograd_knows_what_was_written, checked_by_torch, compiled, compiled_by_inductor, gradients, what_is_wrong, device_communicator,
 ]  # fmt: skip

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import types
+import unittest.mock
 
 import torch
 import torch.distributed as dist
@@ -15,7 +16,7 @@ from checks import PATIENCE, equal, init, refused
 
 import mscclc
 import mscclc.torch
-from mscclc.torch import orders
+from mscclc.torch import adapter, orders
 from mscclc.torch.backend import create
 
 ALONE = True
@@ -32,6 +33,8 @@ def no_adapter(ranks):
     place = os.environ.pop("TORCH_MSCCLC_ADAPTER")
     refused(lambda: init(ranks, name="nothing"), "no adapter", "python3 -m mscclc.torch.adapter")
     os.environ["TORCH_MSCCLC_ADAPTER"] = place
+    with unittest.mock.patch.object(adapter, "digest_of_sources", lambda: "newer"):
+        refused(lambda: init(ranks, name="stale"), "another version", "python3 -m mscclc.torch.adapter")
 
 
 def spellings(ranks):

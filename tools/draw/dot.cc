@@ -30,7 +30,9 @@ class DotWriter {
 
   std::string run() {
     out_ = fmt::format("digraph {} {{\n", quoted_text(picture_.name));
-    out_ += "  layout=nop; outputorder=nodesfirst; label=" + quoted_text(picture_.title) + ";\n";
+    std::string label = picture_.title;
+    for (const std::string& fact : picture_.facts) label += "\n" + fact;
+    out_ += "  layout=nop; outputorder=nodesfirst; label=" + quoted_text(label) + ";\n";
     out_ += "  node [shape=box, fontname=monospace, fontsize=9, style=filled];\n";
     out_ += "  edge [fontname=monospace, fontsize=8];\n";
     for (size_t l = 0; l < picture_.bands.size(); ++l) write_band(l);

@@ -239,7 +239,7 @@ void run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
   line.takes_text(
       app.add_option("--ranks-per-node", options.ranks_per_node,
                      "divide this machine into nodes of N ranks, which share no memory; ports "
-                     "between them go over --lane (--device processes, cuda)")
+                     "between them go over --lane, or on GPUs MSCCLC_LANE")
           ->type_name("N")
           ->check(CLI::Range(1u, 65536u)));
   line.takes(app.add_option("--lane", options.lane,

@@ -145,8 +145,14 @@ Json diagnostics_of(Document& document) {
   const std::vector<ParameterSet> sets = document.parameter_sets();
   add_all(out, document, document.checked(), sets[0],
           sets.size() > 1 ? text_of(sets[0].defines) : "");
-  for (size_t i = 1; i < sets.size(); ++i) {
+  for (size_t i = 1; i < std::min(sets.size(), kMaxSets); ++i) {
     add_all(out, document, document.checked_with(sets[i]), sets[i], text_of(sets[i].defines));
+  }
+  if (sets.size() > kMaxSets) {
+    Checked left_out;
+    left_out.diagnostics.warning(
+        "unused", {}, fmt::format("only the first {} lines of parameters are checked", kMaxSets));
+    add_all(out, document, left_out, sets[kMaxSets], "");
   }
   return out;
 }

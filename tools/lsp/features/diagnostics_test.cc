@@ -52,6 +52,16 @@ TEST_CASE("diagnostics: all sets of parameters are checked, and one mistake is s
   CHECK(all[1]["message"].get<std::string>().ends_with("note: with -D R=5"));
 }
 
+TEST_CASE("diagnostics: a line of parameters that is one too many is not ignored") {
+  std::string lines;
+  for (size_t i = 0; i <= mscclc::lsp::kMaxSets; ++i) lines += "# mscclc: -D R=3\n";
+  Sample sample(lines + kRace);
+  const Json all = diagnostics_of(sample.document);
+  REQUIRE(all.size() == 2);
+  CHECK(all[1]["message"] == "only the first 8 lines of parameters are checked");
+  CHECK(range_of(all[1]["range"])->start == Position{8, 0});
+}
+
 TEST_CASE("diagnostics: what is never used fades out") {
   Sample sample("collective allgather(ranks: 1)\nlet ^a = 1\nrank 0 { copy output <- input }\n");
   const Json all = diagnostics_of(sample.document);

@@ -10,7 +10,6 @@ namespace mscclc::lsp {
 namespace {
 
 constexpr std::string_view kMark = "mscclc:";
-constexpr size_t kMaxSets = 8;
 
 std::string_view without_blanks(std::string_view text) {
   const size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
@@ -54,7 +53,7 @@ std::vector<ParameterSet> parameter_sets(const std::string& text, const Tree* tr
                                          const std::map<std::string, std::string>& settings) {
   std::vector<ParameterSet> sets;
   size_t line = 0;
-  for (size_t at = 0; at < text.size() && sets.size() < kMaxSets; ++line) {
+  for (size_t at = 0; at < text.size() && sets.size() <= kMaxSets; ++line) {
     const size_t end = std::min(text.find('\n', at), text.size());
     const auto asked = asked_for(std::string_view(text).substr(at, end - at));
     if (asked) sets.push_back({parse(*asked), line});

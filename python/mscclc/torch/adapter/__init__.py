@@ -10,6 +10,7 @@ the folder, or beside this file. TORCH_MSCCLC_ADAPTER names a folder in which it
 """
 
 import atexit
+import hashlib
 import os
 import re
 import shutil
@@ -24,6 +25,7 @@ from ...errors import UsageError
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _PACKAGE = os.path.dirname(os.path.dirname(_HERE))
+_COMMAND = "python3 -m mscclc.torch.adapter"
 _loaded = False
 
 
@@ -34,13 +36,16 @@ def load() -> None:
         return
     library()
     torch.ops.load_library(path())
+    if torch.ops.mscclc.built_from() != digest_of_sources():
+        raise UsageError(f"{path()} is of another version of mscclc; this builds it anew, with g++: {_COMMAND}")
     atexit.register(torch.ops.mscclc.close_workers)  # what works need ends after that
     _loaded = True
 
 
 def build(folder: str = _HERE, compiler: str = "g++") -> str:
     """Builds the adapter for the torch that is installed; the path of the library."""
-    return compile_library(sources_of("adapter"), os.path.join(folder, name()), [], compiler)
+    sources = f'-DMSCCLC_ADAPTER_SOURCES="{digest_of_sources()}"'
+    return compile_library(sources_of("adapter"), os.path.join(folder, name()), [sources], compiler)
 
 
 def path() -> str:
@@ -50,8 +55,7 @@ def path() -> str:
         if os.path.exists(found):
             return found
     raise UsageError(
-        f"there is no adapter for torch {torch.__version__}; this builds it, with g++:"
-        " python3 -m mscclc.torch.adapter"
+        f"there is no adapter for torch {torch.__version__}; this builds it, with g++: {_COMMAND}"
     )
 
 
@@ -63,6 +67,18 @@ def name() -> str:
 def version_of_torch() -> str:
     """Its minor version, say 2.11."""
     return re.match(r"[0-9]+[.][0-9]+", torch.__version__)[0]
+
+
+def digest_of_sources() -> str:
+    """Of all that the adapter is built from, in a few words of hexadecimal digits."""
+    sources = []
+    for folder, _, names in os.walk(_HERE):
+        sources += [os.path.join(folder, name) for name in names if name.endswith((".cc", ".h"))]
+    digest = hashlib.sha256()
+    for source in [os.path.join(_folder_of_header(), "mscclc.h"), *sorted(sources)]:
+        with open(source, "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()[:16]
 
 
 def has_symmetric_memory() -> bool:

@@ -61,6 +61,14 @@ void MscclcBackend::end() noexcept {
 
 // ---- Where requests run ----
 
+/// Which of the rank's GPUs it is: communicators of each have names of their own.
+size_t MscclcBackend::number_of(c10::DeviceIndex gpu) {
+  const auto found = std::find(gpus_.begin(), gpus_.end(), gpu);
+  if (found != gpus_.end()) return static_cast<size_t>(found - gpus_.begin());
+  gpus_.push_back(gpu);
+  return gpus_.size() - 1;
+}
+
 std::shared_ptr<CallQueue> MscclcBackend::queue(const Where& where) {
   const std::lock_guard lock(mutex_);
   TORCH_CHECK(!meeting_.closed, "mscclc: the process group ", settings_.group, " was shut down");
@@ -68,8 +76,11 @@ std::shared_ptr<CallQueue> MscclcBackend::queue(const Where& where) {
               " has no ranks: reconfigure() gives it some");
   if (const auto made = queues_.find(where); made != queues_.end()) return made->second;
   const bool host = where.device.is_cpu(), two = where.from >= 0;
-  Membership membership{meeting_.store, meeting_.keys + (host ? "/cpu" : "/cuda"), getRank(),
-                        getSize()};
+  std::string name = meeting_.keys + (host ? "/cpu" : "/cuda");
+  if (const size_t gpu = host ? 0 : number_of(where.device.index()); gpu > 0) {
+    name += "." + std::to_string(gpu);
+  }
+  Membership membership{meeting_.store, std::move(name), getRank(), getSize()};
   if (two) {
     membership.name += "/" + std::to_string(where.from) + "-" + std::to_string(where.to);
     membership.rank = where.from == getRank() ? 0 : 1;

@@ -35,6 +35,7 @@ void Communicator::check_result(mscclc_result_t result) const {
 }
 
 Communicator::~Communicator() {
+  if (::getpid() != process_) return;  // a child of fork(), whose parent has it
   const std::lock_guard lock(aborting_);
   mscclc_comm_t* comm = comm_.exchange(nullptr);
   if (comm == nullptr) return;
@@ -42,7 +43,8 @@ Communicator::~Communicator() {
   // no failure.
   const auto ended = mscclc_comm_async_error(comm);
   if (ended != MSCCLC_SUCCESS && !reported_ && why_.empty()) {
-    TORCH_WARN("mscclc: calls of rank ", rank(), " were not done: ", reason(ended));
+    TORCH_WARN("mscclc: ranks have failed, perhaps after the last call of rank ", rank(), ": ",
+               reason(ended));
   }
   if (host_stream_ != nullptr && mscclc_stream_destroy(comm, host_stream_) != MSCCLC_SUCCESS) {
     TORCH_WARN("mscclc: ", mscclc_last_error());

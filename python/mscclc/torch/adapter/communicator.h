@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mscclc.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -80,6 +81,7 @@ class Communicator {
   static int given_up(void* self);
 
   const Membership membership_;
+  const pid_t process_ = ::getpid();
   c10::intrusive_ptr<c10d::Store> store_;  ///< a clone, which may wait while others use the store
   std::atomic<mscclc_comm_t*> comm_{nullptr};
   mscclc_stream_t host_stream_ = nullptr;

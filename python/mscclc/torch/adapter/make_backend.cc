@@ -78,6 +78,7 @@ TORCH_LIBRARY_FRAGMENT(mscclc, library) {
   library.def("set_order(int order) -> int", set_order);
   library.def("forget_backend(str made) -> ()", forget_backend);
   library.def("close_workers() -> ()", close_workers);
+  library.def("built_from() -> str", [] { return std::string(MSCCLC_ADAPTER_SOURCES); });
 }
 
 }  // namespace

@@ -1,37 +1,11 @@
 // Messages of two ranks, what a rank does alone, and calls that are coalesced.
 #include <ATen/core/LegacyTypeDispatch.h>
 
-#include <algorithm>
-#include <thread>
-
 #include "python/mscclc/torch/adapter/backend.h"
 #include "python/mscclc/torch/adapter/calls.h"
 #include "python/mscclc/torch/adapter/checks.h"
 
 namespace mscclc::torch_adapter {
-namespace {
-
-/// Connects them all at once.
-void connect(const std::vector<std::shared_ptr<CallQueue>>& queues) {
-  std::vector<std::thread> threads;
-  std::vector<std::exception_ptr> errors(queues.size());
-  for (size_t i = 0; i < queues.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        queues[i]->connect();
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-}
-
-}  // namespace
-
 MscclcBackend::WorkPtr MscclcBackend::send(Tensors& tensors, int to, int) {
   check_rank(to, getSize(), "send");
   return message(c10d::OpType::SEND, "send", tensors,
@@ -62,6 +36,11 @@ MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name,
     mscclc::torch_adapter::broadcast(run, tensor, 0);
   };
   if (where.device.is_cpu()) return submit(where, std::move(request));
+  // Two ranks may send to each other first, and a message of a batch may answer another one: a rank
+  // that waited here for the other one to receive would wait forever.
+  request.waits = [tensor = tensors[0]](const Runner& run) {
+    return broadcast_waits(run, tensor, 0);
+  };
   {
     const std::lock_guard lock(mutex_);
     if (batch_) {
@@ -69,11 +48,6 @@ MscclcBackend::WorkPtr MscclcBackend::message(c10d::OpType op, const char* name,
       return c10::make_intrusive<Works>(getRank(), std::vector<WorkPtr>());
     }
   }
-  // Two ranks may send to each other first: a rank that waited here for the other one to receive
-  // would wait forever.
-  request.waits = [tensor = tensors[0]](const Runner& run) {
-    return broadcast_waits(run, tensor, 0);
-  };
   return submit(where, std::move(request));
 }
 
@@ -103,10 +77,15 @@ MscclcBackend::WorkPtr MscclcBackend::alone(Alone what) {
 }
 
 void MscclcBackend::startCoalescing() {
-  std::optional<Batch> cut;  // short by an error: ended without the lock
+  dropCoalescing();  // what an error cut short
+  const std::lock_guard lock(mutex_);
+  batch_.emplace();
+}
+
+void MscclcBackend::dropCoalescing() {
+  std::optional<Batch> cut;  // which ends without the lock
   const std::lock_guard lock(mutex_);
   cut.swap(batch_);
-  batch_.emplace();
 }
 
 MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {
@@ -117,15 +96,7 @@ MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {
   }
   if (!batch) batch.emplace();  // without a beginning
   batch->own.carry_out();
-  std::vector<Message>& messages = batch->messages;
-  std::vector<std::shared_ptr<CallQueue>> queues;
-  for (const Message& message : messages) queues.push_back(queue(message.where));
-  connect(queues);
-  // A first message on a GPU waits here for the other rank to load the plan, too: in one order on
-  // all ranks, or two that send to each other would wait for each other.
-  std::stable_sort(messages.begin(), messages.end(),
-                   [](const Message& a, const Message& b) { return a.where < b.where; });
-  for (Message& message : messages) {
+  for (Message& message : batch->messages) {
     batch->works.push_back(submit(message.where, std::move(message.request)));
   }
   return c10::make_intrusive<Works>(getRank(), std::move(batch->works));

@@ -76,13 +76,6 @@ DeviceCallQueue::DeviceCallQueue(Membership membership, c10::Device device)
       device_(device),
       own_(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device)) {}
 
-void DeviceCallQueue::connect() {
-  const c10::DeviceGuard guard(device_);
-  const std::lock_guard lock(mutex_);
-  worker_.wait_until_idle();
-  comm_->create();
-}
-
 c10::intrusive_ptr<c10d::Work> DeviceCallQueue::submit(Request request) {
   const c10::DeviceGuard guard(device_);
   const c10::impl::VirtualGuardImpl impl(device_.type());

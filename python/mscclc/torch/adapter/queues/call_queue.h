@@ -54,8 +54,6 @@ class CallQueue {
 
   /// nullptr: it is not async, and the current stream is ordered after it.
   virtual c10::intrusive_ptr<c10d::Work> submit(Request request) = 0;
-  /// Waits until the other ranks do the same, where the caller's thread is the one that calls.
-  virtual void connect() = 0;
   /// Waits for what was submitted; nothing may be submitted any more. The second time nothing.
   virtual void close() = 0;
 
@@ -72,7 +70,6 @@ class HostCallQueue final : public CallQueue {
  public:
   using CallQueue::CallQueue;
   c10::intrusive_ptr<c10d::Work> submit(Request request) override;
-  void connect() override {}
   void close() override { worker_.close(); }
 
  private:
@@ -84,7 +81,6 @@ class DeviceCallQueue final : public CallQueue {
   DeviceCallQueue(Membership membership, c10::Device device);
 
   c10::intrusive_ptr<c10d::Work> submit(Request request) override;
-  void connect() override;
   void close() override;
 
  private:
