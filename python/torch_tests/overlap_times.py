@@ -8,9 +8,9 @@ down multiply and scatter the sums of rows. Each way to do both is timed eager a
 rounds, of the slowest rank; `share` is max(product, faster collective alone) by the time: 100 % hides all that can be.
 Results are compared with those of NCCL and torch.mm in sequence, and the bits of backend mscclc with those of serial.
 
-A way that fails has its error in its row, with the rank. One that hangs, or leaves the GPU unusable, ends the ranks: they
-begin again without it. Standard error has a line before each way, and errors at once. A call of ours may take --patience
-seconds. What does not fit into --seconds is left out, and said. Multicast stays as the environment has it.
+A way that fails has its error in its row, with the rank. One that hangs, or leaves the GPU unusable, ends the ranks:
+they begin again without it. Standard error has a line before each way, and errors at once. A call of ours may take
+--patience seconds. What does not fit into --seconds is left out, and said. Multicast stays as the environment has it.
 REQUIRES: as many GPUs as ranks; or --device cpu, which shows that all of it works and says nothing about times.
 """
 
@@ -125,7 +125,7 @@ class Shape:
         self.calls = 1
 
     def attempt(self, mode, what, how=None):
-        """Does something on all ranks; where it fails on one, the way is out, or its graph is: neither is tried again."""
+        """Does something on all ranks; where it fails on one, the way is out, or its graph is, and not tried again."""
         key = mode if how is None else f"{mode} ({how})"
         if mode in self.errors or key in self.errors:
             return None

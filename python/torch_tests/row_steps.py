@@ -153,7 +153,7 @@ def measured(ranks, ways, x, what, given, align):
         ranks.say(f"{what}, {name}, first calls")
         made, why = ranks.attempt(tried, f"{what}, {name}, first calls")
         if why:
-            failed[name], lost = why, not ranks.usable()
+            failed[name], lost = why, not ranks.usable(align)
             continue
         first = made[1] if first is None else first
         replays[name] = made[0]
@@ -164,7 +164,7 @@ def measured(ranks, ways, x, what, given, align):
                 continue
             one, why = timed(ranks, ways.comm, replays[name], align, 1, f"{what}, {name}, round {turn}")
             if why:
-                failed[name], lost = why, not ranks.usable()
+                failed[name], lost = why, not ranks.usable(align)
                 continue
             ranks.say(f"{what}, {name}, round {turn}: {one:.1f} µs")
             if turn > 0:

@@ -22,7 +22,7 @@ its input: with them less what they take alone. The ranks are aligned on the GPU
 rank's time, the median of the rounds. Prints a line of JSON for each number of tokens; `over_plain` is what the best of
 allreduce_norm and the program takes more than plain, `to_best` its time between kernels to the best of plain+norm and A1
 to A5's. What cannot run is in `failed`, with the reason of each rank that has one. All results are compared first: with
-two ranks the residual stream bit for bit; and the timed graph's, replayed afterwards, with those of as many eager calls.
+two ranks the residual stream bit for bit; and afterwards the timed graph's with those of as many eager calls.
 Standard error has a line before each contender, and what fails and what is measured, at once. A call of ours may take
 --patience seconds, anything else four times as long: then its rank says where it is, and ends.
 REQUIRES: as many GPUs as ranks, in one node; libnvrtc or nvcc; MSCCLC_KERNELS=now.
@@ -304,14 +304,10 @@ class Ranks:
         faulthandler.cancel_dump_traceback_later()
         return made, "; ".join(f"rank {rank}: {one}" for rank, one in enumerate(reasons) if one)
 
-    def usable(self):
-        """Whether all GPUs still run something: an error of CUDA may have ended all that its process does."""
-        try:
-            if self.device.type == "cuda":
-                torch.cuda.synchronize()
-            return self.agreed(True)
-        except RuntimeError:
-            return self.agreed(False)
+    def usable(self, align):
+        """Whether all ranks still run something: an error of CUDA ends all that its process does, and a call that has
+        waited for too long its communicator."""
+        return not self.attempt(lambda: self.device.type == "cpu" or (align(), torch.cuda.synchronize()), "a call")[1]
 
 
 def graph_of(ranks, call, calls, before=None):
@@ -408,7 +404,7 @@ class Measurement:
         if why:
             self.failed[name] = f"{phase}: {why}"
             self._graphs.pop(name, None)
-            self.lost = not self._ranks.usable()
+            self.lost = not self._ranks.usable(self._align)
         return bool(why)
 
     def _prepare(self, name, make):
@@ -438,13 +434,14 @@ class Measurement:
     def _time(self, name, turn):
         if self.lost:
             return
-        times, what = [], f"round {turn}"
+        times, phase = [], f"round {turn}"
+        what = self._what(name, phase)
         for replay in self._graphs[name]:
-            one, why = timed(self._ranks, self._shape.comm, replay, self._align, self._given.calls, self._what(name, what))
-            if self._fails(name, what, why):
+            one, why = timed(self._ranks, self._shape.comm, replay, self._align, self._given.calls, what)
+            if self._fails(name, phase, why):
                 return
             times.append(one)
-        self._ranks.say(f"{self._what(name, what)}: {' '.join(f'{one:.2f}' for one in times)} µs")
+        self._ranks.say(f"{what}: {' '.join(f'{one:.2f}' for one in times)} µs")
         if turn > 0:
             self._times[name].append(times)
 

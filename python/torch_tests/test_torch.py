@@ -340,15 +340,15 @@ class Suites(unittest.TestCase):
                 found = measured(lambda out, numbers=iter(range(99)): out.fill_(next(numbers)))
                 assert list(found.us()) == ["good"]
                 assert found.failed["bad"].endswith("a replay of its graph has other bits"), found.failed
-                with unittest.mock.patch.object(row_times.Ranks, "usable", lambda _: False):
+                with unittest.mock.patch.object(row_times.Ranks, "usable", lambda *_: False):
                     found = measured(fails_at(6))
                 assert found.lost and list(found.us()) == ["good"]
                 assert found.failed["bad"].startswith("round 2: rank 0: RuntimeError: CUDA error"), found.failed
             """)
 
     def test_overlap_times_reference(self):
-        """Whatever ways are chosen, they are compared with the unfused chain of torch, which is waited for; and what has
-        failed is not tried again."""
+        """Whatever ways are chosen, they are compared with the unfused chain of torch, which is waited for; what has failed
+        is not tried again."""
         self.run_script("""if 1:
             import types, unittest.mock, torch, overlap_times
             done = []
