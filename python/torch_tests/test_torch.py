@@ -346,6 +346,22 @@ class Suites(unittest.TestCase):
                 assert found.failed["bad"].startswith("round 2: rank 0: RuntimeError: CUDA error"), found.failed
             """)
 
+    def test_row_times_hangs(self):
+        """A rank that hangs says at what, and where it is, and ends."""
+        script = """if 1:
+            import time, types, row_times
+            def one_that_hangs():
+                time.sleep(10_000)
+            ranks = row_times.Ranks(0, types.SimpleNamespace(ranks=1, device="cpu", patience=0.1))
+            ranks.say("a way")
+            ranks.attempt(one_that_hangs, "a way")
+            """
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-B", "-c", script], cwd=HERE, timeout=PATIENCE, text=True,
+                                  stderr=subprocess.PIPE, env=installed_in(folder))  # fmt: skip
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"(?s)^.*a way\nTimeout .*in one_that_hangs")
+
     def test_overlap_times_reference(self):
         """Whatever ways are chosen, they are compared with the unfused chain of torch, which is waited for; what has failed
         is not tried again."""
