@@ -284,6 +284,7 @@ parts() {  # ranks processes|threads
   step "flags-$n-$way" "$limit" "$binary" flags "${arguments[@]}"
   step "graph-$n-$way" "$limit" "$binary" graph "${arguments[@]}"
   if ((!shared)); then
+    step "functions-$n-$way" 600 "$binary" functions "${cycle[@]}" "${arguments[@]}"
     step "overlap-$n-$way" 180 "$binary" overlap "${arguments[@]}"
     step "overlap-$n-$way-one-queue" 180 env CUDA_DEVICE_MAX_CONNECTIONS=1 \
       "$binary" overlap "${arguments[@]}"

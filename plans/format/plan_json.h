@@ -34,8 +34,9 @@ inline constexpr uint32_t kPlanSchema = 2;
                               Diagnostics& diagnostics, const Proof* proof = nullptr,
                               uint32_t threads = 0);
 
-/// Does the target run all thread blocks of a rank at once? They wait for one another. False:
-/// reported as by write_plan(). REQUIRES: program.split.
+/// Does the target run all thread blocks of a rank at once? They wait for one another. True where
+/// only a call can say so, of a plan with row functions. False: reported as by write_plan().
+/// REQUIRES: program.split.
 [[nodiscard]] bool runs_at_once(const Program& program, const Target& target,
                                 Diagnostics& diagnostics);
 

@@ -199,6 +199,16 @@ TEST_CASE("limits that the sample does not reach") {
   CHECK(text.find("2 barriers on a rank; target 'host' has at most 1") != std::string::npos);
 }
 
+TEST_CASE("blocks of a plan with row functions may share multiprocessors: a call counts them") {
+  Program p = sample_plan();
+  Target tiny = target("host");
+  tiny.max_blocks = 2;
+  Diagnostics diagnostics;
+  CHECK_FALSE(runs_at_once(p, tiny, diagnostics));
+  p.functions.emplace_back();
+  CHECK(runs_at_once(p, tiny, diagnostics));
+}
+
 TEST_CASE("ops too many for the shared memory of a target") {
   Target tiny = target("host");
   tiny.shared_bytes_per_op = 100;

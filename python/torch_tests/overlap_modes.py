@@ -167,7 +167,6 @@ def _has_triton(device):
     return there and importlib.util.find_spec("triton") is not None
 
 
-PATIENCE = 20  # seconds after which a plan reports what it waits for
 ALONE = 3  # modes that are one part only
 
 
@@ -194,7 +193,8 @@ def repeat(call, calls):
 class RankSetup:
     """A rank, its groups and its clock."""
 
-    def __init__(self, rank, ranks, device, dtype, meeting):
+    def __init__(self, rank, ranks, device, dtype, meeting, patience):
+        """`patience`: seconds after which a plan reports what it waits for."""
         self.rank, self.ranks, self.dtype = rank, ranks, dtype
         self.device = torch.device(device, rank) if device == "cuda" else torch.device(device)
         if device == "cuda":
@@ -209,7 +209,7 @@ class RankSetup:
                 torch.distributed._symmetric_memory.enable_symm_mem_for_group(self.fast.group_name)
         ids = [mscclc.unique_id() if rank == 0 else None]
         dist.broadcast_object_list(ids)
-        self.comm = mscclc.Communicator(ranks, ids[0], rank, device=rank if device == "cuda" else None, timeout=PATIENCE)
+        self.comm = mscclc.Communicator(ranks, ids[0], rank, device=rank if device == "cuda" else None, timeout=patience)
 
     def stream(self):
         return torch.cuda.current_stream().cuda_stream if self.device.type == "cuda" else None
@@ -219,10 +219,10 @@ class RankSetup:
             torch.cuda.synchronize()
 
     def all_well(self, error):
-        """The first error of any rank, for all."""
+        """The errors of all ranks that have one, for all; None: all is well."""
         found = [None] * self.ranks
         dist.all_gather_object(found, error, group=self.slow)
-        return next((one for one in found if one), None)
+        return "; ".join(f"rank {rank}: {one}" for rank, one in enumerate(found) if one) or None
 
     def slowest(self, number):
         found = torch.tensor([number], dtype=torch.float64)

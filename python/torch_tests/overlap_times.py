@@ -8,8 +8,9 @@ down multiply and scatter the sums of rows. Each way to do both is timed eager a
 rounds, of the slowest rank; `share` is max(product, faster collective alone) by the time: 100 % hides all that can be.
 Results are compared with those of NCCL and torch.mm in sequence, and the bits of backend mscclc with those of serial.
 
-A way that fails has its error in its row. One that hangs, or leaves the GPU unusable, ends the ranks: they begin again
-without it. What does not fit into --seconds is left out, and said. Multicast stays as the environment has it.
+A way that fails has its error in its row, with the rank. One that hangs, or leaves the GPU unusable, ends the ranks:
+they begin again without it. Standard error has a line before each way, and errors at once. A call of ours may take
+--patience seconds. What does not fit into --seconds is left out, and said. Multicast stays as the environment has it.
 REQUIRES: as many GPUs as ranks; or --device cpu, which shows that all of it works and says nothing about times.
 """
 
@@ -39,7 +40,8 @@ _MODELS = {
     "405B": (16384, {"qkv": 18432, "o": 16384, "gate_up": 106496, "down": 53248}),
     "tiny": (64, {"qkv": 96, "o": 64, "gate_up": 128, "down": 128}),  # for --device cpu
 }
-HANG = 45  # seconds in one way; more than plans wait
+HANG = 25  # seconds in one way, beyond those that plans wait
+REFERENCE = "reference"  # the unfused chain, by torch's communicator: what all results are compared with
 
 
 def layers():
@@ -62,15 +64,17 @@ def layer_of(name, rows, place):
 class Watch:
     """Ends the process where one way takes too long, after it has said which."""
 
-    def __init__(self, path):
-        self._path, self._timer = path, None
+    def __init__(self, path, seconds, speaks):
+        self._path, self._timer, self._seconds, self._speaks = path, None, seconds, speaks
 
     def begin(self, what):
         self.end()
         self._what = [*what, "hangs"]
         self._write()
-        faulthandler.dump_traceback_later(HANG - 5)  # where the host is
-        self._timer = threading.Timer(HANG, lambda: os._exit(3))
+        if self._speaks:
+            print("{}, {} rows, {}".format(*what), file=sys.stderr, flush=True)
+        faulthandler.dump_traceback_later(self._seconds - 5)  # where the host is
+        self._timer = threading.Timer(self._seconds, lambda: os._exit(3))
         self._timer.daemon = True
         self._timer.start()
 
@@ -91,7 +95,7 @@ class Watch:
 
 
 def timed(place, run, calls):
-    """µs a call."""
+    """µs a call, of this rank: what a rank says about another would be lost where one fails."""
     torch.distributed.barrier(place.slow)
     place.synchronize()
     if place.device.type == "cuda":
@@ -100,10 +104,10 @@ def timed(place, run, calls):
         run()
         last.record()
         place.synchronize()
-        return place.slowest(first.elapsed_time(last) * 1e3 / calls)
+        return first.elapsed_time(last) * 1e3 / calls
     begin = time.perf_counter()
     run()
-    return place.slowest((time.perf_counter() - begin) * 1e6 / calls)
+    return (time.perf_counter() - begin) * 1e6 / calls
 
 
 class Shape:
@@ -116,47 +120,61 @@ class Shape:
         self.modes = {name: call for at, (name, call) in enumerate(modes.items())
                       if at < ALONE or re.search(given.ways, name)}  # fmt: skip
         self.errors = {mode: why for (layer, count, mode), why in left_out.items()
-                       if mode.partition(" (")[0] in self.modes and (layer, count) == (name, rows)}  # fmt: skip
+                       if mode.partition(" (")[0] in (REFERENCE, *self.modes) and (layer, count) == (name, rows)}  # fmt: skip
         self.runs = {}  # (mode, how): what makes `calls` calls
         self.calls = 1
 
     def attempt(self, mode, what, how=None):
-        """Does something on all ranks; where it fails on one, the way is out, or its graph is."""
-        self.watch.begin([*self.key, mode if how is None else f"{mode} ({how})"])
+        """Does something on all ranks; where it fails on one, the way is out, or its graph is, and not tried again."""
+        key = mode if how is None else f"{mode} ({how})"
+        if mode in self.errors or key in self.errors:
+            return None
+        self.watch.begin([*self.key, key])
         error = None
         try:
             result = what()
             self.place.synchronize()
         except Exception as raised:  # whatever a way does must not end the others
             error = f"{type(raised).__name__}: {str(raised).splitlines()[0] if str(raised) else ''}"[:150]
+            print(f"rank {self.place.rank}, {key}: {error}", file=sys.stderr, flush=True)
         error = self.place.all_well(error)
         if error is not None and "CUDA error" in error:
             self.watch.give_up(error)
-        if error is not None and error.startswith("LibraryError"):
+        if error is not None and "LibraryError" in error:
             with contextlib.suppress(Exception):  # what has failed may have ended the communicator of all ops
                 ops.close()
         self.watch.end()
         if error is None:
             return result
-        self.errors[mode if how is None else f"{mode} ({how})"] = error
+        self.errors[key] = error
         return None
 
+    def duration(self, mode, run, calls, how=None):
+        """µs a call, of the slowest rank; None: it has failed."""
+        took = self.attempt(mode, lambda: timed(self.place, run, calls), how)
+        return None if took is None else self.place.slowest(took)
+
+    def reference(self):
+        """A copy of the unfused chain's result."""
+        found = self.layer.one_after_the_other(self.layer.torchs_comm)
+        self.place.synchronize()  # what follows may load kernels or allocate, for which CUDA may wait with a lock
+        return found.float().clone()
+
     def prepare(self):
-        """Checks all ways, and makes what is timed."""
-        first = list(self.modes)[ALONE]
-        wanted = self.attempt(first, lambda: self.modes[first]().float().clone())
-        cost = self.attempt("product", lambda: timed(self.place, lambda: repeat(self.layer.gemm, 3), 3))
+        """Checks all ways, and makes what is timed. Without a reference there is nothing to time."""
+        wanted = self.attempt(REFERENCE, self.reference)
+        if wanted is None:
+            return
+        cost = self.duration("product", lambda: repeat(self.layer.gemm, 3), 3)
         self.calls = max(2, min(self.given.calls, int(8000 / max(cost or 1, 1))))
         for mode, call in self.modes.items():
-            if mode in self.errors:
-                continue
             alone = mode in list(self.modes)[:ALONE]
-            test = call if alone or wanted is None else lambda: check(self.layer, mode, call, wanted)  # noqa: B023
+            test = call if alone else lambda: check(self.layer, mode, call, wanted)  # noqa: B023
             self.attempt(mode, test)
             if mode in self.errors:
                 continue
             self.runs[mode, "eager"] = lambda call=call: repeat(call, self.calls)
-            if self.place.device.type == "cuda" and f"{mode} (graph)" not in self.errors:
+            if self.place.device.type == "cuda":
                 graph = self.attempt(mode, lambda: self.place.graph_of(call, self.calls), "graph")  # noqa: B023
                 if graph is not None:
                     self.runs[mode, "graph"] = graph.replay
@@ -166,10 +184,7 @@ class Shape:
         times = {key: [] for key in self.runs}
         for round in range(-1, self.given.rounds):
             for mode, how in list(self.runs)[:: 1 if round % 2 == 0 else -1]:  # none is always the first
-                if mode in self.errors or f"{mode} ({how})" in self.errors:
-                    continue
-                run = self.runs[mode, how]
-                took = self.attempt(mode, lambda: timed(self.place, run, self.calls), how)  # noqa: B023
+                took = self.duration(mode, self.runs[mode, how], self.calls, how)
                 if took is not None and round >= 0:
                     times[mode, how].append(took)
         return {key: statistics.median(all) for key, all in times.items() if all}
@@ -193,8 +208,9 @@ class Shape:
 
 def rank_main(rank, given, folder, shapes, left_out, deadline):
     sys.stderr.flush()
-    place = RankSetup(rank, given.ranks, given.device, DTYPES[given.dtype], os.path.join(folder, "meeting"))
-    watch = Watch(os.path.join(folder, f"now.{rank}"))
+    meeting = os.path.join(folder, "meeting")
+    place = RankSetup(rank, given.ranks, given.device, DTYPES[given.dtype], meeting, given.patience)
+    watch = Watch(os.path.join(folder, f"now.{rank}"), given.patience + HANG, rank == 0)
     for name, rows in shapes:
         if place.slowest(time.time()) > deadline:
             break
@@ -288,6 +304,7 @@ def main():
     parser.add_argument("--calls", type=int, default=20, help="at most, in one measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=220, help="no new shape begins after that")
+    parser.add_argument("--patience", type=float, default=20, help="seconds that a call of ours may wait")
     parser.add_argument("--json", help="a file for the results, a line for each shape")
     given = parser.parse_args()
     for rows in given.rows:

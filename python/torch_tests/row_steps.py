@@ -125,39 +125,52 @@ class Ways:
         return sum_norm
 
 
-def measured(ranks, ways, x, given, align):
-    """µs a token of each way, and why others have none."""
+def check_near(found, wanted):
+    apart = (found - wanted).abs().max().item()
+    if not apart <= 0.1 * wanted.abs().max().item():
+        raise AssertionError(f"results are {apart} apart")
+
+
+def measured(ranks, ways, x, what, given, align):
+    """µs a token of each way, why others have none, and whether the GPUs do nothing more."""
     names = ("fused", "plain", "nccl", "flashinfer") if ranks.device.type == "cuda" else ("fused", "plain")
-    replays, failed, first = {}, {}, None
+    replays, failed, first, lost = {}, {}, None, False
     for name in names:
-        if given.ways and name not in given.ways:
+        if lost or (given.ways and name not in given.ways):
             continue
 
-        def tried(name=name):
+        def tried(name=name, first=first):
             sum_norm, result = getattr(ways, name)(), []
             step = lambda: result.__setitem__(slice(None), [ways.layers.step(x, sum_norm)])  # noqa: E731
             for _ in range(2):
                 step()
             ranks.synchronize(ways.comm)
-            return graph_of(ranks, step, 1), result[0].float()
+            made = result[0].float()
+            if first is not None:
+                check_near(made, first)
+            return graph_of(ranks, step, 1), made
 
-        made, why = ranks.attempt(tried)
+        ranks.say(f"{what}, {name}, first calls")
+        made, why = ranks.attempt(tried, f"{what}, {name}, first calls")
         if why:
-            failed[name] = why
+            failed[name], lost = why, not ranks.usable(align)
             continue
         first = made[1] if first is None else first
-        apart = (made[1] - first).abs().max().item()
-        if not apart <= 0.1 * first.abs().max().item():
-            failed[name] = f"results are {apart} apart"
-            continue
         replays[name] = made[0]
     times = {name: [] for name in replays}
     for turn in range(given.rounds + 1):
         for name in list(replays)[:: 1 if turn % 2 == 0 else -1]:  # none is always the first
-            one = timed(ranks, ways.comm, replays[name], align, 1)
+            if lost or name in failed:
+                continue
+            one, why = timed(ranks, ways.comm, replays[name], align, 1, f"{what}, {name}, round {turn}")
+            if why:
+                failed[name], lost = why, not ranks.usable(align)
+                continue
+            ranks.say(f"{what}, {name}, round {turn}: {one:.1f} µs")
             if turn > 0:
                 times[name].append(one)
-    return {name: round(statistics.median(rounds), 1) for name, rounds in times.items()}, failed
+    us = {name: round(statistics.median(rounds), 1) for name, rounds in times.items() if rounds and name not in failed}
+    return us, failed, lost
 
 
 def rank_main(rank, given, meeting):
@@ -167,12 +180,15 @@ def rank_main(rank, given, meeting):
         for batch in given.batches:
             x = torch.randn(batch, layers.hidden, generator=torch.Generator().manual_seed(batch))
             ways = Ways(ranks, comm, group, layers, batch)
-            us, failed = measured(ranks, ways, x.to(torch.bfloat16).to(ranks.device), given, align)
+            x, what = x.to(torch.bfloat16).to(ranks.device), f"{model}, {batch} sequences"
+            us, failed, lost = measured(ranks, ways, x, what, given, align)
             if rank == 0:
                 to = {name: round(us["fused"] / one, 3) for name, one in us.items()} if "fused" in us else {}
                 line = {"model": model, "layers": given.layers, "batch": batch, "ranks": ranks.size, "us": us,
                         "to": to, "failed": failed}  # fmt: skip
                 print(json.dumps(line), flush=True)
+            if lost:
+                end(lost=True)
         del layers, ways
     end()
 

@@ -21,13 +21,17 @@ Each is captured --calls times in a CUDA graph. `us` has µs a call back to back
 its input: with them less what they take alone. The ranks are aligned on the GPUs before a graph begins; the slower
 rank's time, the median of the rounds. Prints a line of JSON for each number of tokens; `over_plain` is what the best of
 allreduce_norm and the program takes more than plain, `to_best` its time between kernels to the best of plain+norm and A1
-to A5's. What cannot run is in `failed`, with the reason. All results are compared first: with two ranks the
-residual stream bit for bit.
+to A5's. What cannot run is in `failed`, with the reason of each rank that has one. All results are compared first: with
+two ranks the residual stream bit for bit; and afterwards the timed graph's with those of as many eager calls.
+Standard error has a line before each contender, and what fails and what is measured, at once. A call of ours may take
+--patience seconds, anything else four times as long: then its rank says where it is, and ends.
 REQUIRES: as many GPUs as ranks, in one node; libnvrtc or nvcc; MSCCLC_KERNELS=now.
 `--device cpu` tries ours and the comparison on the host; its times say nothing.
 """
 
 import argparse
+import datetime
+import faulthandler
 import json
 import math
 import os
@@ -43,6 +47,7 @@ import torch.multiprocessing as mp
 import mscclc
 
 EPS = 1e-5
+REPLAYS = 3  # that are compared
 _KEPT = []  # workspaces: to let go of one takes all ranks
 SCALE = 0.05  # of e4m3, where it is given
 BY_NAME = ("allreduce_norm", "allreduce_norm_sharded", "allreduce_norm_quantize", "allreduce_norm_quantize_token",
@@ -57,11 +62,26 @@ def add_rmsnorm(x, residual, weight):
     return stream, (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + EPS) * weight.float()).to(x.dtype)
 
 
-class Contender:
-    """A call that is timed, where its input lies, and what compares its results."""
+def add_rmsnorm_into(x, residual, weight, stream, norm):
+    """The same, to where it shall lie: nothing is allocated by a call."""
+    for to, made in zip((stream, norm), add_rmsnorm(x, residual, weight)):
+        to.copy_(made)
 
-    def __init__(self, call, input, check):
-        self.call, self.input, self.check = call, input, check
+
+class Contender:
+    """A call that is timed, where its input lies, what compares its results, and the tensors that have them. `changed`:
+    what else calls read and write."""
+
+    def __init__(self, call, input, check, results, changed=()):
+        self.call, self.input, self.check, self.results = call, input, check, results
+        self._before = [(one, one.clone()) for one in (input, *changed)]
+
+    def put_back(self):
+        """What it was made with; results of calls are gone."""
+        for one in self.results:
+            one.zero_()
+        for one, before in self._before:
+            one.copy_(before)
 
 
 def _near(found, wanted, what, part=0.02):
@@ -113,7 +133,8 @@ class Shape:
         quantized = "scale" in declared and "q" not in declared
         if quantized:
             out = torch.empty(self.tokens, self.hidden, dtype=torch.uint8, device=self.device)
-        outside = {"residual": self.residual[here].clone(), "weight": self.weight, "eps": EPS}
+        residual = self.residual[here].clone()
+        outside = {"residual": residual, "weight": self.weight, "eps": EPS}
         if "q" in declared:
             outside["q"] = torch.empty(self.tokens, self.hidden, dtype=torch.uint8, device=self.device)
         if "least" in declared:
@@ -136,43 +157,42 @@ class Shape:
             wide = found * (scale if scale is SCALE else scale[:, None])
             _near(wide, self.norm, "e4m3", 0.1)
 
-        return Contender(call, x, check)
+        results = [one for name, one in outside.items() if name != "weight" and torch.is_tensor(one)]
+        return Contender(call, x, check, [out, *results], [residual])
 
     def plain(self):
         x, out = self.part.clone(), torch.empty_like(self.part)
         call = lambda: self.comm.allreduce(x, out, stream=self.ranks.stream_now(), dtype="bf16")  # noqa: E731
-        return Contender(call, x, lambda: _near(out, self.sum, "sum"))
+        return Contender(call, x, lambda: _near(out, self.sum, "sum"), [out])
 
     def nccl(self):
         x = self.part.clone()
-        return Contender(lambda: dist.all_reduce(x, group=self.group), x, lambda: _near(x, self.sum, "sum"))
+        return Contender(lambda: dist.all_reduce(x, group=self.group), x, lambda: _near(x, self.sum, "sum"), [x])
 
-    def then_norm(self, sum_up, input, sum, norm):
+    def then_norm(self, sum_up, input, sum, kernel):
         """A sum, and then a kernel for the rest."""
-        made = []
+        stream, norm = torch.empty_like(sum), torch.empty_like(sum)
 
         def call():
             sum_up()
-            made[:] = norm(sum)
+            kernel(sum, stream, norm)
 
-        return Contender(call, input, lambda: self.check_both(*made))
+        return Contender(call, input, lambda: self.check_both(stream, norm), [stream, norm])
 
     def check_both(self, stream, norm):
         _near(stream, self.stream, "residual")
         _near(norm, self.norm, "norm")
 
-    def by_inductor(self, sum):
+    def by_inductor(self, sum, stream, norm):
         if not hasattr(self, "_kernel"):
-            self._kernel = torch.compile(add_rmsnorm, dynamic=False)
-        return self._kernel(sum, self.residual, self.weight)
+            self._kernel = torch.compile(add_rmsnorm_into, dynamic=False)
+        self._kernel(sum, self.residual, self.weight, stream, norm)
 
-    def by_triton(self, sum):
+    def by_triton(self, sum, stream, norm):
         from row_baselines import add_norm
 
-        stream, norm = torch.empty_like(sum), torch.empty_like(sum)
         add_norm[(self.tokens,)](sum, self.residual, self.weight, stream, norm, self.hidden, EPS,
                                  BLOCK=self.block, num_warps=8)  # fmt: skip
-        return stream, norm
 
     def plain_then(self):
         x, out = self.part.clone(), torch.empty_like(self.part)
@@ -217,14 +237,14 @@ class Shape:
                 EPS, WORLD=self.ranks.size, BLOCK=self.block, num_warps=8,
             )  # fmt: skip
 
-        return Contender(call, x, lambda: self.check_both(stream, norm))
+        return Contender(call, x, lambda: self.check_both(stream, norm), [stream, norm])
 
     def a5(self):
         fused = flashinfer_fused(self.ranks, self.group, self.tokens, self.hidden)
-        x = self.part.clone()
-        stream, norm = torch.empty_like(x), torch.empty_like(x)
-        call = lambda: fused(x, self.residual, self.weight, stream, norm)  # noqa: E731
-        return Contender(call, x, lambda: self.check_both(stream, norm))
+        x, norm = self.part.clone(), torch.empty_like(self.part)
+        residual = self.residual.clone()  # in place, as ours has it
+        call = lambda: fused(x, residual, self.weight, residual, norm)  # noqa: E731
+        return Contender(call, x, lambda: self.check_both(residual, norm), [residual, norm], [residual])
 
 
 def flashinfer_fused(ranks, group, rows, columns):
@@ -246,7 +266,7 @@ class Ranks:
     """This rank and the others; what is small goes by gloo."""
 
     def __init__(self, rank, given):
-        self.rank, self.size = rank, given.ranks
+        self.rank, self.size, self.hang = rank, given.ranks, 4 * given.patience
         self.device = torch.device(given.device, *([rank] if given.device == "cuda" else []))
 
     def agreed(self, fine):
@@ -265,14 +285,29 @@ class Ranks:
     def synchronize(self, comm):
         torch.cuda.synchronize() if self.device.type == "cuda" else comm.synchronize()
 
-    def attempt(self, make):
-        """What it gives, and why one of the ranks has nothing."""
+    def say(self, text):
+        """At once, of the first rank."""
+        if self.rank == 0:
+            print(text, file=sys.stderr, flush=True)
+
+    def attempt(self, make, what):
+        """What it gives, and why ranks have nothing: the reason of each. Where it hangs, the rank says so and ends."""
         why, made = "", None
+        faulthandler.dump_traceback_later(self.hang, exit=True)
         try:
             made = make()
         except Exception as error:  # of whatever library
-            why = f"{type(error).__name__}: {error}"[:300]
-        return made, "" if self.agreed(not why) else why or "another rank failed"
+            why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            print(f"rank {self.rank}, {what}: {why}", file=sys.stderr, flush=True)
+        reasons = [None] * self.size
+        dist.all_gather_object(reasons, why)
+        faulthandler.cancel_dump_traceback_later()
+        return made, "; ".join(f"rank {rank}: {one}" for rank, one in enumerate(reasons) if one)
+
+    def usable(self, align):
+        """Whether all ranks still run something: an error of CUDA ends all that its process does, and a call that has
+        waited for too long its communicator."""
+        return not self.attempt(lambda: self.device.type == "cpu" or (align(), torch.cuda.synchronize()), "a call")[1]
 
 
 def graph_of(ranks, call, calls, before=None):
@@ -295,22 +330,26 @@ def graph_of(ranks, call, calls, before=None):
     return replay
 
 
-def timed(ranks, comm, replay, align, calls):
-    """µs a call, of the slower rank."""
-    dist.barrier()
-    if ranks.device.type == "cpu":
-        begin = time.perf_counter()
+def timed(ranks, comm, replay, align, calls, what):
+    """µs a call, of the slower rank; and why there are none."""
+    def here():
+        if ranks.device.type == "cpu":
+            begin = time.perf_counter()
+            replay()
+            comm.synchronize()
+            return (time.perf_counter() - begin) * 1e6 / calls
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda._sleep(1_000_000)  # until the graph is queued, too
+        align()
+        begin.record()
         replay()
-        comm.synchronize()
-        return ranks.most((time.perf_counter() - begin) * 1e6 / calls)
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    torch.cuda._sleep(1_000_000)  # until the graph is queued, too
-    align()
-    begin.record()
-    replay()
-    end.record()
-    torch.cuda.synchronize()
-    return ranks.most(begin.elapsed_time(end) * 1e3 / calls)
+        end.record()
+        torch.cuda.synchronize()
+        return begin.elapsed_time(end) * 1e3 / calls
+
+    dist.barrier()
+    took, why = ranks.attempt(here, what)
+    return (None, why) if why else (ranks.most(took), "")
 
 
 def contenders_of(shape, loaded):
@@ -322,41 +361,102 @@ def contenders_of(shape, loaded):
     return found
 
 
-def measured(ranks, shape, loaded, given, align):
-    """µs of each, back to back and between kernels, and why others have none."""
-    graphs, failed = {}, {}
-    for name, make in contenders_of(shape, loaded).items():
-        if given.contenders and name not in given.contenders:
-            continue
+class Measurement:
+    """All contenders with some rows: `us` of each, back to back and between kernels, and why others have none."""
 
-        def tried(make=make):
+    def __init__(self, ranks, shape, given, align, failed):
+        self._ranks, self._shape, self._given, self._align = ranks, shape, given, align
+        self._made, self._graphs, self._times = {}, {}, {}
+        self.failed, self.lost = failed, False
+
+    def run(self, loaded):
+        """Until all are measured, or the GPUs do nothing more (`lost`)."""
+        for name, make in contenders_of(self._shape, loaded).items():
+            if self._given.contenders and name not in self._given.contenders:
+                continue
+            self._prepare(name, make)
+        for turn in range(self._given.rounds + 1):
+            for name in list(self._graphs)[:: 1 if turn % 2 == 0 else -1]:  # none is always the first
+                self._time(name, turn)
+        for name in list(self._graphs):
+            self._attempt(name, "again", lambda name=name: self._repeat(name))
+
+    def us(self):
+        found = {}
+        for name, rounds in self._times.items():
+            if name not in self.failed and rounds:
+                alone, between, empty = map(statistics.median, zip(*rounds))
+                found[name] = [round(alone, 2), round(between - empty, 2)]
+        return found
+
+    def _what(self, name, phase):
+        return f"{self._shape.hidden} columns, {self._shape.tokens} rows, {name}, {phase}"
+
+    def _attempt(self, name, phase, make):
+        """Its result, if all ranks have one."""
+        if self.lost or name in self.failed:
+            return None
+        self._ranks.say(self._what(name, phase))
+        made, why = self._ranks.attempt(make, self._what(name, phase))
+        return None if self._fails(name, phase, why) else made
+
+    def _fails(self, name, phase, why):
+        if why:
+            self.failed[name] = f"{phase}: {why}"
+            self._graphs.pop(name, None)
+            self.lost = not self._ranks.usable(self._align)
+        return bool(why)
+
+    def _prepare(self, name, make):
+        def tried():
             made = make()
             made.call()
-            ranks.synchronize(shape.comm)
+            self._ranks.synchronize(self._shape.comm)
             made.check()
             return made
 
-        made, why = ranks.attempt(tried)
-        if why:
-            failed[name] = why
-            continue
+        made = self._attempt(name, "first call", tried)
+        if made is None:
+            return
+        self._made[name] = made
+        graphs = self._attempt(name, "graphs", lambda: self._graphs_of(made))
+        if graphs is not None:
+            self._graphs[name], self._times[name] = graphs, []
+
+    def _graphs_of(self, made):
         made.input.zero_()  # sums that replays repeat stay finite
         zeros = torch.zeros_like(made.input)
         write = lambda to=made.input, zeros=zeros: torch.mul(zeros, 1.0, out=to)  # noqa: E731
-        graphs[name] = [graph_of(ranks, made.call, given.calls), graph_of(ranks, made.call, given.calls, write),
-                        graph_of(ranks, write, given.calls)]  # fmt: skip
-    times = {name: ([], [], []) for name in graphs}
-    for turn in range(given.rounds + 1):
-        for name in list(graphs)[:: 1 if turn % 2 == 0 else -1]:  # none is always the first
-            for kept, replay in zip(times[name], graphs[name]):
-                one = timed(ranks, shape.comm, replay, align, given.calls)
-                if turn > 0:
-                    kept.append(one)
-    us = {}
-    for name, rounds in times.items():
-        alone, between, empty = map(statistics.median, rounds)
-        us[name] = [round(alone, 2), round(between - empty, 2)]
-    return us, failed
+        calls = self._given.calls
+        return [graph_of(self._ranks, made.call, calls), graph_of(self._ranks, made.call, calls, write),
+                graph_of(self._ranks, write, calls)]  # fmt: skip
+
+    def _time(self, name, turn):
+        if self.lost:
+            return
+        times, phase = [], f"round {turn}"
+        what = self._what(name, phase)
+        for replay in self._graphs[name]:
+            one, why = timed(self._ranks, self._shape.comm, replay, self._align, self._given.calls, what)
+            if self._fails(name, phase, why):
+                return
+            times.append(one)
+        self._ranks.say(f"{what}: {' '.join(f'{one:.2f}' for one in times)} µs")
+        if turn > 0:
+            self._times[name].append(times)
+
+    def _repeat(self, name):
+        """AssertionError: replays of the graph that was timed have other bits than as many eager calls."""
+        made, wanted = self._made[name], None
+        replay = self._graphs[name][0]
+        for run in (lambda: [made.call() for _ in range(self._given.calls)], *[replay] * REPLAYS):
+            made.put_back()
+            run()
+            self._ranks.synchronize(self._shape.comm)
+            if wanted is None:
+                wanted = [one.clone() for one in made.results]
+            for found, one in zip(made.results, wanted):
+                _same(found.view(torch.uint8), one.view(torch.uint8), "a replay of its graph")
 
 
 def report(shape, us, failed, programs):
@@ -373,34 +473,39 @@ def report(shape, us, failed, programs):
 
 
 def plans_for(ranks, comm, given, hidden, tokens, known):
-    """What serves such rows, loaded and as text, and what each was compiled of."""
-    loaded, programs = {}, {}
+    """What serves such rows, loaded and as text; what each was compiled of; and why others are none."""
+    loaded, programs, failed = {}, {}, {}
     wanted = [(name, None) for name in BY_NAME]
     if given.program is not None:
         wanted += [(f"program {i}", some) for i, some in enumerate(given.define or [[]])]
     for name, some in wanted:
+        if given.contenders and name not in given.contenders:
+            continue
         if some is None:
             chosen = mscclc.choose_rows(name, ranks=ranks.size, columns=hidden, rows=tokens, dtype="bf16")
             key = " ".join([chosen.program, *(f"{k}={v}" for k, v in chosen.params.items())])
             most = min(chosen.most_rows, max(given.tokens))
-            make = lambda: mscclc.row_plan(  # noqa: E731
+            make = lambda name=name: mscclc.row_plan(  # noqa: E731
                 name, ranks=ranks.size, columns=hidden, rows=tokens, dtype="bf16"
             )
         else:
             defines = {"R": ranks.size, "N": hidden, **dict(one.split("=", 1) for one in some)}
-            key, most = f"{given.program} {defines}", max(given.tokens)
+            key, most = " ".join([given.program, *(f"{k}={v}" for k, v in defines.items())]), max(given.tokens)
             make = lambda defines=defines: mscclc.compile(given.program, defines)  # noqa: E731
         if key not in known:
             def load(make=make, most=most):
                 text = make().to_json()
                 return comm.load(text, most * hidden * 2, "bf16"), text
 
-            known[key] = ranks.attempt(load)
+            ranks.say(f"{name}, load: {key}")
+            known[key] = ranks.attempt(load, f"{name}, load")
         made, why = known[key]
-        programs[name] = key if not why else f"{key}: {why}"
-        if not why:
+        programs[name] = key
+        if why:
+            failed[name] = f"load: {why}"
+        else:
             loaded[name] = made
-    return loaded, programs
+    return loaded, programs, failed
 
 
 def set_up(rank, given, meeting):
@@ -409,27 +514,30 @@ def set_up(rank, given, meeting):
     if given.device == "cuda":
         torch.cuda.set_device(rank)
     torch._dynamo.config.recompile_limit = 1000  # a kernel for each shape
-    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=given.ranks)
-    group = dist.new_group(backend="nccl") if given.device == "cuda" else None
+    longest = datetime.timedelta(seconds=ranks.hang + given.patience)  # a rank that hangs says so before
+    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=given.ranks, timeout=longest)
+    group = dist.new_group(backend="nccl", timeout=longest) if given.device == "cuda" else None
     ids = [mscclc.unique_id() if rank == 0 else None]
     dist.broadcast_object_list(ids)
-    comm = mscclc.Communicator(given.ranks, ids[0], rank, device=rank if given.device == "cuda" else None)
+    place = rank if given.device == "cuda" else None
+    comm = mscclc.Communicator(given.ranks, ids[0], rank, device=place, timeout=given.patience)
     small = torch.zeros(64, dtype=torch.bfloat16, device=ranks.device)
     align = lambda: comm.allreduce(small, stream=torch.cuda.current_stream().cuda_stream, dtype="bf16")  # noqa: E731
     return ranks, comm, group, align
 
 
-def end():
+def end(lost=False):
     """Of a rank."""
     dist.barrier()
     sys.stdout.flush()
-    os._exit(0)  # graphs and symmetric memory take long to let go of
+    os._exit(1 if lost else 0)  # graphs and symmetric memory take long to let go of
 
 
 def run_ranks(parser, rank_main):
     """Reads the options, and starts so many ranks."""
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--patience", type=float, default=20, help="seconds that a call of ours may wait")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         mp.spawn(rank_main, (given, os.path.join(folder, "meeting")), nprocs=given.ranks)
@@ -443,11 +551,14 @@ def rank_main(rank, given, meeting):
     for hidden in given.hidden:
         known = {}
         for tokens in given.tokens:
-            loaded, programs = plans_for(ranks, comm, given, hidden, tokens, known)
+            loaded, programs, failed = plans_for(ranks, comm, given, hidden, tokens, known)
             shape = Shape(ranks, comm, group, hidden, tokens)
-            us, failed = measured(ranks, shape, loaded, given, align)
+            found = Measurement(ranks, shape, given, align, failed)
+            found.run(loaded)
             if rank == 0:
-                report(shape, us, failed, programs)
+                report(shape, found.us(), failed, programs)
+            if found.lost:
+                end(lost=True)
     end()
 
 

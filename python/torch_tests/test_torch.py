@@ -308,14 +308,112 @@ class Suites(unittest.TestCase):
             return [json.loads(line) for line in done.stdout.splitlines() if '"us"' in line]
 
         found = lines("row_times.py", "--hidden", "64", "--tokens", "3", "--calls", "2")
+        program = os.path.join(HERE, "..", "..", "plans", "rows", "allreduce_norm_1shot.mscl")
+        defined = ["--define", "B=256", "T=64", "S=2", "F=sentinel", "--define", "T=2048"]
+        programs = lines("row_times.py", "--hidden", "64", "--tokens", "300", "--calls", "2", "--program", program,
+                         *defined)[0]  # fmt: skip
+        self.assertIn("program 0", programs["us"])
+        self.assertEqual(list(programs["failed"]), ["program 1"])
+        for rank in (0, 1):
+            self.assertRegex(programs["failed"]["program 1"], f"rank {rank}: CompileError: .*'threads' is 2048")
         found += lines("row_steps.py", "--models", "tiny", "--batches", "3", "--layers", "2")
         self.assertEqual([one["failed"] for one in found], [{}, {}])
         self.assertIn("allreduce_norm", found[0]["us"])
         self.assertEqual(list(found[1]["us"]), ["fused", "plain"])
 
+    def test_row_times_failures(self):
+        """The rank that fails is named with its reason; results before an error of CUDA are kept; a graph whose replays
+        have other bits than eager calls fails."""
+        self.run_script("""if 1:
+            import types, unittest.mock, torch, row_times
+            def gather(into, own):
+                into[:] = ["", own][-len(into):]
+            fakes = {"all_gather_object": gather, "all_reduce": lambda *_: None, "barrier": lambda: None}
+            def contender(call):
+                out = torch.zeros(4)
+                return row_times.Contender(lambda: call(out), torch.ones(4), lambda: None, [out])
+            def fails_at(number):
+                left = iter(range(number, 0, -1))
+                def call(out):
+                    if next(left) == 1:
+                        raise RuntimeError("CUDA error: unspecified launch failure")
+                return call
+            def measured(call, **ways):
+                given = types.SimpleNamespace(ranks=1, device="cpu", patience=5, contenders=None, rounds=2, calls=1)
+                shape = types.SimpleNamespace(hidden=4, tokens=1, comm=unittest.mock.Mock())
+                found = row_times.Measurement(row_times.Ranks(0, given), shape, given, None, {})
+                made = {"good": lambda: contender(lambda out: out.fill_(1)), "bad": lambda: contender(call)}
+                with unittest.mock.patch.object(row_times, "contenders_of", lambda *_: made):
+                    found.run(None)
+                return found
+            with unittest.mock.patch.multiple(torch.distributed, **fakes):
+                given = types.SimpleNamespace(ranks=2, device="cpu", patience=5)
+                why = row_times.Ranks(1, given).attempt(lambda: 1 / 0, "one way")[1]
+                assert why == "rank 1: ZeroDivisionError: division by zero", why
+                found = measured(lambda out: out.add_(1))
+                assert list(found.us()) == ["good", "bad"], found.failed  # a sum of zeros each time
+                found = measured(lambda out, numbers=iter(range(99)): out.fill_(next(numbers)))
+                assert list(found.us()) == ["good"]
+                assert found.failed["bad"].endswith("a replay of its graph has other bits"), found.failed
+                with unittest.mock.patch.object(row_times.Ranks, "usable", lambda *_: False):
+                    found = measured(fails_at(6))
+                assert found.lost and list(found.us()) == ["good"]
+                assert found.failed["bad"].startswith("round 2: rank 0: RuntimeError: CUDA error"), found.failed
+            """)
+
+    def test_row_times_hangs(self):
+        """A rank that hangs says at what, and where it is, and ends."""
+        script = """if 1:
+            import time, types, row_times
+            def one_that_hangs():
+                time.sleep(10_000)
+            ranks = row_times.Ranks(0, types.SimpleNamespace(ranks=1, device="cpu", patience=0.1))
+            ranks.say("a way")
+            ranks.attempt(one_that_hangs, "a way")
+            """
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-B", "-c", script], cwd=HERE, timeout=PATIENCE, text=True,
+                                  stderr=subprocess.PIPE, env=installed_in(folder))  # fmt: skip
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"(?s)^.*a way\nTimeout .*in one_that_hangs")
+
+    def test_overlap_times_reference(self):
+        """Whatever ways are chosen, they are compared with the unfused chain of torch, which is waited for; what has failed
+        is not tried again."""
+        self.run_script("""if 1:
+            import types, unittest.mock, torch, overlap_times
+            done = []
+            def said(what, value):
+                done.append(what)
+                return value
+            layer = types.SimpleNamespace(
+                gemm=lambda: None, torchs_comm="torch's", in_order=lambda _, made: made,
+                one_after_the_other=lambda comm: said(comm, torch.ones(2)))
+            layer.place = place = types.SimpleNamespace(
+                rank=0, device=torch.device("cpu"), dtype=torch.float32, slow=None, all_well=lambda error: error,
+                slowest=lambda number: number, synchronize=lambda: done.append("synchronize"))
+            modes = {"product": lambda: None, "a": lambda: None, "b": lambda: None,
+                     "triton x": lambda: said("wrong", torch.zeros(2)), "triton y": lambda: said("fails", 1 / 0)}
+            given = types.SimpleNamespace(gemms=[], ways="triton", calls=2, rounds=1)
+            with unittest.mock.patch.multiple(overlap_times, layer_of=lambda *_: layer, modes_of=lambda *_: modes), \\
+                    unittest.mock.patch.object(torch.distributed, "barrier", lambda _: None):
+                shape = overlap_times.Shape(given, place, unittest.mock.Mock(), "tiny.qkv", 128, {})
+                shape.prepare()
+                us = shape.measure()
+            assert done[:2] == ["torch's", "synchronize"], done
+            assert done.count("wrong") == 1 and "off by 1.0" in shape.errors["triton x"], shape.errors
+            assert "ZeroDivisionError" in shape.errors["triton y"], shape.errors
+            assert [name for name, _ in us] == ["product", "a", "b"]
+            """)
+
+    def run_script(self, script):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, "-B", "-c", script], cwd=HERE, timeout=PATIENCE, check=True,
+                           env=installed_in(folder))  # fmt: skip
+
     def test_row_times_graphs(self):
         """What a graph was captured of lives as long as what replays it: the graph does not keep its memory."""
-        script = """if 1:
+        self.run_script("""if 1:
             import contextlib, gc, types, unittest.mock, weakref, torch, row_times
             fakes = {"CUDAGraph": unittest.mock.Mock(), "graph": lambda *_, **__: contextlib.nullcontext()}
             with unittest.mock.patch.multiple(torch.cuda, **fakes):
@@ -330,10 +428,7 @@ class Suites(unittest.TestCase):
                 del replay
                 gc.collect()
                 assert watched() is None
-            """
-        with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([sys.executable, "-B", "-c", script], cwd=HERE, timeout=PATIENCE, check=True,
-                           env=installed_in(folder))  # fmt: skip
+            """)
 
     def test_overlap_cost(self):
         """Each op has its row, of numbers that say nothing here."""

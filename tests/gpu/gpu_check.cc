@@ -45,6 +45,8 @@ constexpr Check kChecks[] = {
     {"plans", "every plan against its collective's definition", check_plans},
     {"bits", "sums that are rounded: the bits that the simulator gives", check_bits},
     {"rows", "a row in batches of every size: the bits that it has alone", check_row_batches},
+    {"functions", "plans with row functions: what they compute, of any number of rows",
+     check_row_functions},
     {"kernels", "plans by compiled kernels: the bits that the interpreter gives", check_kernels},
     {"flags", "plans with flags, beside copies that raise them", check_flags},
     {"graph", "patterns of graphs, and a hang in one", check_graphs},

@@ -75,7 +75,9 @@ check gpu_check --only '^hang'
 [[ $(grep -c 'ranks 8' "$started") == 0 ]] || fail "more ranks than GPUs that were not asked for"
 
 # Eight ranks of two GPUs share them, and two do not.
-CUDA_VISIBLE_DEVICES=0,1 check gpu_check --only '^(hang|overlap)' --ranks 2,8
+CUDA_VISIBLE_DEVICES=0,1 check gpu_check --only '^(hang|overlap|functions)' --ranks 2,8
+has "$started" 'functions --ranks 2 --seconds 15'
+[[ $(grep -c 'functions.*ranks 8' "$started") == 0 ]] || fail "more blocks than a share of a GPU has room for"
 has "$started" 'hang --ranks 8 --threads --gpus 2 --seconds 15'
 has "$started" 'overlap --ranks 2 --seconds 15'
 [[ $(grep -c 'overlap.*ranks 8' "$started") == 0 ]] || fail "overlap needs a GPU for each rank"

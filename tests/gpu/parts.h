@@ -14,6 +14,8 @@ bool check_plans(const StageOptions& options);
 bool check_bits(const StageOptions& options);
 /// A row inside batches of every number of rows, under each contract: the bits that it has alone.
 bool check_row_batches(const StageOptions& options);
+/// Plans with row functions by compiled kernels, against the definition of what they compute.
+bool check_row_functions(const StageOptions& options);
 /// Every plan of a folder by its compiled kernels, bit for bit what the interpreter gives.
 bool check_kernels(const StageOptions& options);
 /// Plans with flags, beside copies that write the input and raise flags while calls run: bit for

@@ -49,7 +49,10 @@ PlacedOp farthest_op(const Program& program, const WireLayout& layout) {
 
 }  // namespace
 
+// Row functions are run by compiled kernels alone, of which several blocks may share a
+// multiprocessor: each call asks the device whether all of them are resident.
 void check_blocks(const Program& program, const Target& target, ProgramReport& report) {
+  if (!program.functions.empty()) return;
   const auto rank = std::ranges::find_if(
       program.ranks, [&](const Rank& r) { return beyond(r.blocks, target.max_blocks); });
   if (rank == program.ranks.end()) return;

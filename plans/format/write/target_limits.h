@@ -14,7 +14,8 @@
 namespace mscclc {
 
 /// An error at the first op of the first block that is too much for the target, where a rank has
-/// more blocks than run there at once: they wait for one another.
+/// more blocks than run there at once: they wait for one another. A plan with row functions may
+/// have any number of them.
 void check_blocks(const Program& program, const Target& target, ProgramReport& report);
 
 class TargetLimits {
