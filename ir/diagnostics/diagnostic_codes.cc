@@ -23,13 +23,13 @@ constexpr std::array<std::string_view, 6> kTitles = {
 constexpr std::string_view kObjects = R"(
 ## For programs
 
-`--diagnostics=json`, of commands that compile, check or run a program, prints one object per line on standard
+`--diagnostics=json`, of commands that compile or check a program, prints one object per line on standard
 error. `mscclc verify --json` prints them on standard output, and for each FILE one more:
 `{"file": …, "proved": true, "proof": "…"}`, and `sums` under `--order`. Keys of what is not known are left out.
 
 | key | value |
 |---|---|
-| `severity` | `error` or `warning`; `note` for what `--witness` says |
+| `severity` | `error` or `warning`; `note` of `--witness` |
 | `code` | see below |
 | `message` | for people |
 | `file`, `line`, `column`, `end_line`, `end_column` | the place; from 1, columns count bytes, the end is one past the last byte. An op is at its first word |
