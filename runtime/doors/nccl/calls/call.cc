@@ -49,6 +49,7 @@ bool needs_no_blocks_in_nccl(const Comm& comm, const NcclCall& call, bool in_win
 /// Finds out what serves a call, once. REQUIRES, as prepare(): the communicator's mutex is held.
 void find_server(Comm& comm, Prepared& prepared) {
   const NcclCall& call = *prepared.call;
+  if (moves_nothing(call)) return;
   if (is_message(call) && serves_messages(comm)) return;  // message_calls.h
   const StreamHandle stream = stream_of(comm, call);
   auto wanted = for_plans(call);
@@ -118,12 +119,14 @@ ncclResult_t prepare(Comm& comm, Prepared& prepared) {
   return ncclSuccess;
 }
 
-/// MSCCLC_CHECK_CALLS: with the other ranks.
-ncclResult_t compare(const CallsOfComm& one) {
+/// MSCCLC_CHECK_CALLS: with the other ranks. After it, what moves nothing is done.
+ncclResult_t compare(CallsOfComm& one) {
   if (!one.comm->compares_calls) return ncclSuccess;
   std::vector<const NcclCall*> calls;
   for (const Prepared& prepared : one.calls) calls.push_back(prepared.call);
-  return compare_calls(*one.comm, calls);
+  const ncclResult_t result = compare_calls(*one.comm, calls);
+  std::erase_if(one.calls, [](const Prepared& prepared) { return moves_nothing(*prepared.call); });
+  return result;
 }
 
 ncclResult_t try_prepare(CallsOfComm& one) {
@@ -330,6 +333,7 @@ ncclResult_t launch_all(std::vector<CallsOfComm>& all) {
 std::vector<StreamHandle> streams_of(const CallsOfComm& one) {
   std::vector<StreamHandle> streams;
   for (const Prepared& prepared : one.calls) {
+    if (moves_nothing(*prepared.call)) continue;
     const StreamHandle stream = stream_of(*one.comm, *prepared.call);
     if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
       streams.push_back(stream);
