@@ -54,6 +54,7 @@ void find_server(Comm& comm, Prepared& prepared) {
   const StreamHandle stream = stream_of(comm, call);
   auto wanted = for_plans(call);
   if (comm.ranks == 1 && wanted) {
+    prepared.server = "a copy";
     prepared.plan = std::make_unique<Copy>(comm, stream, call.input, call.output,
                                            call.count * info(wanted->dtype).bytes);
     return;
@@ -419,11 +420,13 @@ ncclResult_t finish_windows(std::vector<CallsOfComm>& all, ncclResult_t launched
   return for_all(all, true, share_windows);
 }
 
-/// Another thread, or the group itself, may have ended a communicator since the call was asked for.
+/// Another thread, or the group itself, may have ended a communicator since the call was asked for:
+/// a wrong use, as no argument was wrong then.
 ncclResult_t check_stages(const std::vector<CallsOfComm>& all) {
   for (const CallsOfComm& one : all) {
     const ncclResult_t result = check_stage(*one.comm, "at the end of its group a call finds");
-    if (result != ncclSuccess) return result;
+    if (result == ncclSuccess) continue;
+    return one.comm->stage == Stage::finalized ? ncclInvalidUsage : result;
   }
   return ncclSuccess;
 }
