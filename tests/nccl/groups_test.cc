@@ -311,6 +311,17 @@ TEST_CASE("ncclGroupSimulateEnd() estimates by NCCL's model, or not at all [case
   CHECK(estimate(ranks.comms[0]) == -1.0f);
 }
 
+TEST_CASE("ncclGroupSimulateEnd() estimates no call without elements, compared or not") {
+  const Setting compared("MSCCLC_CHECK_CALLS", GENERATE("0", "1"));
+  const ServedBy served(nullptr, true);
+  Ranks ranks(1);
+  ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
+  ncclGroupStart();
+  CHECK(ncclAllReduce(nullptr, nullptr, 0, kInt32, kSum, ranks.comms[0], nullptr) == ncclSuccess);
+  CHECK(ncclGroupSimulateEnd(&info) == ncclSuccess);
+  CHECK(info.estimatedTime == 0.0f);
+}
+
 TEST_CASE("a group that is only simulated makes no communicators [case-63]") {
   const ServedBy served(kFakeNccl, false);
   ncclUniqueId id;

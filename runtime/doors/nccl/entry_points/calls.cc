@@ -259,6 +259,7 @@ ncclResult_t GroupSimulateEnd(ncclSimInfo_t* info) {
                 "ncclGroupSimulateEnd: info was not made with NCCL_SIM_INFO_INITIALIZER");
   }
   if (info == nullptr) return ncclSuccess;
+  std::erase_if(calls, moves_nothing);
   // By NCCL's model, for plans, too: it has one for every machine, and plans are picked where they
   // take less. Without it no estimate is better than one that is made up.
   if (!calls.empty() && real_estimates(calls)) {
