@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <latch>
 
 #include "runtime/api/communicator.h"
@@ -423,13 +424,18 @@ TEST_CASE("a list with a wrong call launches nothing") {
   CHECK(testing::text(diagnostics) == "error: a call names no rank\n");
 }
 
-/// What the ranks hear, the same on all, if rank 1 makes another call than rank 0.
-std::string said_of(const CollectiveCall& first, const CollectiveCall& other) {
+/// What the ranks hear if rank 1 makes another call than rank 0.
+std::vector<std::string> said_to_both(const CollectiveCall& first, const CollectiveCall& other) {
   const auto body = [&](Collectives& collectives) {
     const bool second = collectives.communicator().rank() == 1;
     return try_call(collectives, second ? other : first, false);
   };
-  const auto said = testing::threads(2, [&](Communicator& c) { return with_collectives(c, body); });
+  return testing::threads(2, [&](Communicator& c) { return with_collectives(c, body); });
+}
+
+/// The same on both.
+std::string said_of(const CollectiveCall& first, const CollectiveCall& other) {
+  const auto said = said_to_both(first, other);
   CHECK(said[0] == said[1]);
   return said[0];
 }
@@ -452,6 +458,19 @@ TEST_CASE("ranks that make different calls learn which") {
   CHECK(said_of({.kind = Kind::sendrecv, .count = 1}, {.kind = Kind::broadcast, .count = 1}) ==
         differ("a sendrecv of 1 element of 'i32', shift 1",
                "a broadcast of 1 element of 'i32', root 0"));
+}
+
+TEST_CASE("MSCCLC_CHECK_CALLS finds a call without elements among others") {
+  ::setenv("MSCCLC_CHECK_CALLS", "1", 1);
+  const CollectiveCall nothing{.kind = Kind::allreduce, .count = 0};
+  CHECK(said_of(nothing, nothing) == "");
+  const auto said = said_to_both(nothing, {.kind = Kind::allreduce, .count = 8});
+  ::unsetenv("MSCCLC_CHECK_CALLS");
+  const std::string differ =
+      "error: ranks make different calls: rank 1 is at 'take the plan', rank 0 at 'make a call "
+      "that needs no plan'\n";
+  CHECK(said[0] == differ);
+  CHECK(said[1] == differ + "note: rank 1 makes an allreduce of 8 elements of 'i32', sum\n");
 }
 
 }  // namespace

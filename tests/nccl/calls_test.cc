@@ -180,6 +180,10 @@ TEST_CASE("ranks whose calls differ get an error that says so, and go on [case-8
            [&](int r, ncclComm_t comm) {
              return ncclAllReduce(in[r], out[r], 3 + r, kInt32, kSum, comm, nullptr);
            });
+    differ("rank 1 makes AllReduce count 0 datatype 2 op 0 root 0, rank 0 makes AllReduce count 4 ",
+           [&](int r, ncclComm_t comm) {
+             return ncclAllReduce(in[r], out[r], r == 0 ? 4 : 0, kInt32, kSum, comm, nullptr);
+           });
     differ("datatype 7", [&](int r, ncclComm_t comm) {
       return ncclAllReduce(in[r], out[r], 4, r == 0 ? kInt32 : kFloat, kSum, comm, nullptr);
     });
@@ -209,6 +213,9 @@ TEST_CASE("ranks whose calls differ get an error that says so, and go on [case-8
             return ncclAllReduce(in[r], out[r], 4, kInt32, kSum, comm, nullptr);
           }) == fine);
     CHECK(out[1][3] == 3);
+    CHECK(compared(ranks, [&](int, ncclComm_t comm) {
+            return ncclAllReduce(nullptr, nullptr, 0, kInt32, kSum, comm, nullptr);
+          }) == fine);
   }
   ::unsetenv("MSCCLC_CHECK_CALLS");
 }

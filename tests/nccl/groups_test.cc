@@ -19,7 +19,7 @@ TEST_CASE("a communicator that ends before its group does takes the calls with i
     ncclGroupStart();
     for (int r = 0; r < 2; ++r) CHECK(all_reduce(r, ranks.comms[r]) == ncclSuccess);
     for (ncclComm_t comm : ranks.comms) CHECK(end(comm) == ncclSuccess);
-    CHECK(ncclGroupEnd() == (end == ncclCommFinalize ? ncclInvalidArgument : ncclInvalidUsage));
+    CHECK(ncclGroupEnd() == ncclInvalidUsage);
     CHECK(values == std::vector<int>(2, 1));
   }
 }
@@ -309,6 +309,17 @@ TEST_CASE("ncclGroupSimulateEnd() estimates by NCCL's model, or not at all [case
   const ServedBy served(nullptr, true);
   Ranks ranks(1);
   CHECK(estimate(ranks.comms[0]) == -1.0f);
+}
+
+TEST_CASE("ncclGroupSimulateEnd() estimates no call without elements, compared or not") {
+  const Setting compared("MSCCLC_CHECK_CALLS", GENERATE("0", "1"));
+  const ServedBy served(nullptr, true);
+  Ranks ranks(1);
+  ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
+  ncclGroupStart();
+  CHECK(ncclAllReduce(nullptr, nullptr, 0, kInt32, kSum, ranks.comms[0], nullptr) == ncclSuccess);
+  CHECK(ncclGroupSimulateEnd(&info) == ncclSuccess);
+  CHECK(info.estimatedTime == 0.0f);
 }
 
 TEST_CASE("a group that is only simulated makes no communicators [case-63]") {

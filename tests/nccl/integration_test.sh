@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs every snippet of docs/integration.md and of the README with fake frameworks, which load NCCL as
-# the real ones do: each must find ours.
+# the real ones do: each must find ours. And the line of a call in the page is one that the library
+# writes.
 # Arguments: our library, the audit library, fake_framework.so, a fake NCCL, the documents.
 set -euo pipefail
 front=$(dirname "$(realpath "$1")") framework=$(realpath "$3") fake=$(realpath "$4")
@@ -62,6 +63,8 @@ cat "$@" | sed "s|/opt/mscclc/lib/mscclc|$front|g" | awk -v to="$work/snippet-" 
   /^```$/ { on = 0 }
   on { print > file }
   /^```(sh|python)$/ { on = 1; file = to (++count) "." substr($0, 4) }'
+# The line of a call, from the plan on: before that are names and addresses.
+shown=$(grep -h ' NCCL INFO AllReduce: count 2048 datatype 7 op 0 .* nranks 2 ' "$1" | sed 's/.*: plan/plan/')
 failed=0 snippets=0
 cd "$work/here"
 for snippet in "$work"/snippet-*; do
@@ -75,6 +78,18 @@ for snippet in "$work"/snippet-*; do
 done
 # Without any of it they find the other one, and say so.
 [[ $(python3 train.py) == "torch: $fake" ]] || { echo "FAILED: the fake: $(python3 train.py)"; failed=1; }
+cat > call.py << 'PYTHON'
+import ctypes, sys
+nccl = ctypes.CDLL(sys.argv[1])
+comms, data = (ctypes.c_void_p * 2)(), [(ctypes.c_float * 2048)() for _ in range(2)]
+assert nccl.ncclCommInitAll(comms, 2, None) == 0
+nccl.ncclGroupStart()
+for comm, floats in zip(comms, data):
+    nccl.ncclAllReduce(floats, floats, ctypes.c_size_t(2048), 7, 0, ctypes.c_void_p(comm), None)
+assert nccl.ncclGroupEnd() == 0
+PYTHON
+written=$(NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=COLL python3 call.py "$front/libnccl.so.2")
+[[ -n $shown && $written == *": $shown" ]] || { echo "FAILED: not '$shown': $written"; failed=1; }
 echo "$snippets snippets"
 ((snippets >= 12)) || failed=1
 exit $failed

@@ -172,6 +172,17 @@ TEST_CASE("lines of NCCL_DEBUG that cannot be written are reported once") {
         "mscclc: lines of NCCL_DEBUG are lost: NCCL_DEBUG_FILE: No space left on device (28)\n");
 }
 
+TEST_CASE("the log says of one rank's call that it is a copy") {
+  const ServedBy served(nullptr, true);
+  Ranks ranks(1);
+  int value = 1;
+  const auto call = [&] {
+    CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr) == ncclSuccess);
+  };
+  CHECK_THAT(output_with({{"NCCL_DEBUG", "INFO"}, {"NCCL_DEBUG_SUBSYS", "COLL"}}, call),
+             Catch::EndsWith(" nranks 1 stream 0x0: a copy\n"));
+}
+
 TEST_CASE("a field of a configuration that has no effect on plans brings a warning, once") {
   const ServedBy served(nullptr, true);
   CallersConfig config(112, 23100);

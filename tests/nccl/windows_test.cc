@@ -152,6 +152,18 @@ TEST_CASE("a CTA policy of zero leaves copies in symmetric windows to NCCL [case
   }
 }
 
+TEST_CASE("MSCCLC_REQUIRE_PLAN refuses no window, which is NCCL's in any case") {
+  const Setting lazily("MSCCLC_NCCL_COMM", GENERATE("init", "lazy"));
+  const Setting required("MSCCLC_REQUIRE_PLAN", "1");
+  const ServedBy served(kFakeNccl, true);
+  serve_by<WindowCounts>();
+  Ranks ranks(2);
+  TwoWindows two(ranks);
+  two.open(8, kNcclWinCollSymmetric);
+  CHECK(two.gather(0, 1) == 2);
+  two.close();
+}
+
 TEST_CASE("where no NCCL can copy without thread blocks, plans serve the call [case-102]") {
   const ServedBy served("tests/fakes/nccl/22703/libnccl.so.2", true);
   serve_by<WindowCounts>();

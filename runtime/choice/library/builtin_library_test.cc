@@ -36,6 +36,12 @@ std::shared_ptr<const PickedPlan> picked(PlanProvider& library, const PlanReques
   return plan;
 }
 
+TEST_CASE("MSCCLC_LIBRARY is for commands: jobs have what is compiled in") {
+  ::setenv("MSCCLC_LIBRARY", "/nowhere", 1);
+  CHECK(library() != nullptr);
+  ::unsetenv("MSCCLC_LIBRARY");
+}
+
 const LibraryCall kSmall{.kind = CollectiveKind::allreduce, .ranks = 4, .bytes = 4096};
 
 std::string scratch(const std::string& name) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/api/bootstrap.h"
 #include "runtime/core/collectives/arguments.h"
 #include "runtime/core/collectives/state.h"
 #include "runtime/support/environment/environment.h"
@@ -116,7 +117,18 @@ bool Collectives::State::enqueue(const ReadyPiece& piece, const ReadyCall::State
          std::all_of(piece.after.begin(), piece.after.end(), copy);
 }
 
+// Launches of plans are compared. Where this rank needs none, another may have one, for another
+// count, say: it learns that from the step at which the ranks meet.
+bool Collectives::State::meet_without_plan(Diagnostics& diagnostics) {
+  return !compares_calls_ || communicator_.size() == 1 ||
+         communicator_.bootstrap().barrier("make a call that needs no plan", diagnostics);
+}
+
 bool Collectives::State::launch(const ReadyCall::State& ready, Diagnostics& diagnostics) {
+  if (ready.executable == nullptr && !meet_without_plan(diagnostics)) {
+    communicator_.abort(diagnostics);
+    return false;
+  }
   if (ready.pieces.empty()) return true;
   ready.unlaunched.launched();
   const auto add = [&](const ReadyPiece& piece) { return enqueue(piece, ready, diagnostics); };

@@ -104,6 +104,8 @@ struct Collectives::State {
                                              Diagnostics& diagnostics) const;
   [[nodiscard]] bool enqueue(const ReadyPiece& piece, const ReadyCall::State& ready,
                              Diagnostics& diagnostics);
+  /// MSCCLC_CHECK_CALLS.
+  [[nodiscard]] bool meet_without_plan(Diagnostics& diagnostics);
 
   Communicator& communicator_;
   const std::shared_ptr<OneThread> one_thread_;

@@ -224,7 +224,9 @@ mscclc_result_t would_wait(mscclc_comm& comm, const mscclc_call_t& given, Stream
   if (!comm.collectives->check(call, diagnostics, BuffersOf::question)) return fail(diagnostics);
   const OneThread::Visit visit(*comm.communicator->one_thread(), diagnostics);
   if (!visit) return fail(diagnostics);
-  waits = comm.collectives->waits_for_ranks(call, stream) ? 1 : 0;
+  Collectives& collectives = *comm.collectives;
+  const bool launch_waits = collectives.launches_wait() && comm.communicator->size() > 1;
+  waits = launch_waits || collectives.waits_for_ranks(call, stream) ? 1 : 0;
   return MSCCLC_SUCCESS;
 }
 

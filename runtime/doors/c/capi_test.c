@@ -552,18 +552,45 @@ static void work(mscclc_comm_t *comm) {
 
 /* ---- Ranks as processes: before this process has begun any thread ---- */
 
-static void rank_of_a_process(uint32_t rank, const int pipe_fds[2]) {
+static mscclc_comm_t *comm_of_a_process(uint32_t ranks, uint32_t rank, const int pipe_fds[2]) {
   mscclc_unique_id_t id;
   mscclc_comm_t *comm = NULL;
   const mscclc_config_t config = host();
   if (rank == 0) {
     OK(mscclc_unique_id(&id));
-    for (int i = 1; i < kRanks; ++i) CHECK(write(pipe_fds[1], &id, sizeof id) == sizeof id);
+    for (uint32_t i = 1; i < ranks; ++i) CHECK(write(pipe_fds[1], &id, sizeof id) == sizeof id);
   } else {
     CHECK(read(pipe_fds[0], &id, sizeof id) == sizeof id);
   }
-  OK(mscclc_comm_create(&comm, kRanks, &id, rank, &config));
-  work(comm);
+  OK(mscclc_comm_create(&comm, ranks, &id, rank, &config));
+  return comm;
+}
+
+static void rank_of_a_process(uint32_t rank, const int pipe_fds[2]) {
+  work(comm_of_a_process(kRanks, rank, pipe_fds));
+}
+
+/* Calls whose plan is loaded wait, too, where the ranks compare them. */
+static void calls_that_are_compared_wait(uint32_t rank, const int pipe_fds[2]) {
+  CHECK(setenv("MSCCLC_CHECK_CALLS", "1", 1) == 0);
+  mscclc_comm_t *const comm = comm_of_a_process(2, rank, pipe_fds);
+  mscclc_call_t call = question(MSCCLC_BROADCAST);
+  mscclc_stream_t stream = NULL;
+  int32_t waits = -1;
+  float data[5] = {0};
+  OK(mscclc_stream_create(comm, &stream));
+  call.input = call.output = data;
+  call.count = 5;
+  OK(mscclc_collective(comm, &call, stream));
+  OK(mscclc_stream_synchronize(comm, stream));
+  OK(mscclc_waits(comm, &call, stream, &waits));
+  CHECK(waits == 1);
+  call.count = 0;
+  OK(mscclc_waits(comm, &call, stream, &waits));
+  CHECK(waits == 1);
+  OK(mscclc_collective(comm, &call, stream));
+  OK(mscclc_stream_destroy(comm, stream));
+  OK(mscclc_comm_destroy(comm));
 }
 
 static void processes(uint32_t ranks, void (*run)(uint32_t, const int *)) {
@@ -584,16 +611,7 @@ static void processes(uint32_t ranks, void (*run)(uint32_t, const int *)) {
 
 /* Rank 1 dies while a child is made: it has no descriptors to reach the others with. */
 static void split_of_who_dies(uint32_t rank, const int pipe_fds[2]) {
-  mscclc_unique_id_t made;
-  mscclc_comm_t *comm = NULL, *child = NULL;
-  const mscclc_config_t config = host();
-  if (rank == 0) {
-    OK(mscclc_unique_id(&made));
-    CHECK(write(pipe_fds[1], &made, sizeof made) == sizeof made);
-  } else {
-    CHECK(read(pipe_fds[0], &made, sizeof made) == sizeof made);
-  }
-  OK(mscclc_comm_create(&comm, 2, &made, rank, &config));
+  mscclc_comm_t *comm = comm_of_a_process(2, rank, pipe_fds), *child = NULL;
   if (rank == 1) {
     struct rlimit limit;
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
@@ -1120,6 +1138,7 @@ static void without_communicators(void) {
 int main(void) {
   processes(kRanks, rank_of_a_process);
   processes(2, split_of_who_dies);
+  processes(2, calls_that_are_compared_wait);
   processes(1, limit_at_a_store);
 #if !defined(MSCCLC_TSAN) && !defined(MSCCLC_ASAN)
   children_of_who_made_the_id();

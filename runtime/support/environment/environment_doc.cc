@@ -13,12 +13,12 @@ constexpr std::string_view kPageHead = R"(# Environment variables
 
 <!-- Made from runtime/support/environment/environment.def by: mscclc env --format=markdown > docs/environment.md -->
 
-What the runtime reads; PyTorch's backend also reads its own, `TORCH_MSCCLC_…`. A value that is not allowed is an error that names the variable; nothing is
-guessed. Those that begin with `MSCCLC_` are all looked at when a communicator is made, whether it needs
+What the runtime reads; PyTorch's backend also reads its own, `TORCH_MSCCLC_…`. A value that is not allowed is an error that names the variable.
+Those that begin with `MSCCLC_` are all looked at when a communicator is made, whether it needs
 them or not. Of NCCL's own variables NCCL takes any value, so those, except `NCCL_COMM_ID`, with a value
 that is not allowed only bring a warning in the log, and count as not set. A variable that is set to
 nothing counts as not set. The first communicator of a process warns of names that begin with `MSCCLC_`
-and are not listed here, on standard error or in the log of `MSCCLC_DEBUG_FILE`, also where nothing else
+and are not listed here, on standard error or in `MSCCLC_DEBUG_FILE`, also where nothing else
 is logged; every `mscclc` command does so itself. [runtime.md](runtime.md#how-ranks-meet) says how ranks
 meet.
 )";

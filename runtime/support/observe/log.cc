@@ -37,6 +37,7 @@ struct Receivers {
   std::mutex mutex;  ///< of what follows
   bool started = false;
   int output = STDERR_FILENO;
+  std::string later;              ///< the pattern of a file that the first line opens; "": none
   bool lost = false;              ///< some of it could not be written, and that was said
   std::shared_ptr<Delivery> now;  ///< nullptr: the output
   std::vector<std::shared_ptr<Delivery>> past;  ///< whose threads cannot be waited for
@@ -101,16 +102,22 @@ std::optional<uint32_t> areas_of(std::string_view list) {
   return all_but ? kAll & ~areas : areas;
 }
 
-/// -1: reported.
-int open_output(const Environment& environment, Diagnostics& diagnostics) {
-  if (!environment.has(Variable::MSCCLC_DEBUG_FILE)) return STDERR_FILENO;
-  const auto pattern = environment.text(Variable::MSCCLC_DEBUG_FILE, diagnostics);
-  if (!pattern) return -1;
-  const std::string name = expand_file_name(*pattern, std::nullopt);
-  if (name.empty()) {
+/// The pattern of the file's name; "": there is none. nullopt: reported.
+std::optional<std::string> output_pattern(const Environment& environment,
+                                          Diagnostics& diagnostics) {
+  if (!environment.has(Variable::MSCCLC_DEBUG_FILE)) return "";
+  auto pattern = environment.text(Variable::MSCCLC_DEBUG_FILE, diagnostics);
+  if (pattern && expand_file_name(*pattern, std::nullopt).empty()) {
     refuse(Variable::MSCCLC_DEBUG_FILE, *pattern, "a file's name, with %h, %p and %%", diagnostics);
-    return -1;
+    return std::nullopt;
   }
+  return pattern;
+}
+
+/// -1: reported.
+int open_output(const std::string& pattern, Diagnostics& diagnostics) {
+  if (pattern.empty()) return STDERR_FILENO;
+  const std::string name = expand_file_name(pattern, std::nullopt);
   // What is written later does not wait for the reader of a pipe, either.
   const int file = open_log(name, O_APPEND).release();
   if (file < 0) {
@@ -121,10 +128,26 @@ int open_output(const Environment& environment, Diagnostics& diagnostics) {
   return file;
 }
 
+/// Where nothing is logged, only a line that is written in any case (log_always()) needs the file.
+/// Without it, lines go to standard error. REQUIRES: the mutex.
+void open_late() {
+  Receivers& to = receivers();
+  if (to.later.empty()) return;
+  Diagnostics problems;
+  const int file = open_output(std::exchange(to.later, {}), problems);
+  if (file >= 0) {
+    to.output = file;
+    return;
+  }
+  const std::string text = fmt::format("mscclc: {}\n", problems.all().front().message);
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
 /// Writes one line whole, or loses it: a log must not end the process that writes it, nor hold it
 /// up. The first that is lost is reported, if that can be. REQUIRES: the mutex.
 void write_line(std::string_view line) {
   const QuietWrites quiet;
+  open_late();
   Receivers& to = receivers();
   if (::write(to.output, line.data(), line.size()) >= 0 || to.lost) return;
   to.lost = true;
@@ -237,8 +260,12 @@ bool start_log(const Environment& environment, Diagnostics& diagnostics) {
       }
       areas = *found;
     }
-    if (level != LogLevel::off) {
-      const int file = open_output(environment, diagnostics);
+    const auto pattern = output_pattern(environment, diagnostics);
+    if (!pattern) return false;
+    if (level == LogLevel::off) {
+      receivers().later = *pattern;
+    } else {
+      const int file = open_output(*pattern, diagnostics);
       if (file < 0) return false;
       receivers().output = file;
     }
@@ -254,6 +281,7 @@ void reset_log() {
   Receivers& all = receivers();
   if (all.output != STDERR_FILENO) ::close(all.output);
   all.output = STDERR_FILENO;
+  all.later.clear();
   all.started = all.lost = false;
   set_logged(LogLevel::off, 0);
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -181,6 +182,15 @@ TEST_CASE("wrong values are errors") {
       "BIND, CALL, PROXY, SELECT, separated by commas; after a ^ all but these");
 }
 
+TEST_CASE("the name of the log's file is checked where nothing is logged, too") {
+  Diagnostics diagnostics;
+  reset_log();
+  CHECK(!start_log(Environment(Environment::Values{{"MSCCLC_DEBUG_FILE", "log-%x"}}), diagnostics));
+  REQUIRE(diagnostics.all().size() == 1);
+  CHECK(diagnostics.all()[0].message ==
+        "MSCCLC_DEBUG_FILE is 'log-%x'; allowed is a file's name, with %h, %p and %%");
+}
+
 TEST_CASE("a line of the log is one line, and commands no terminal") {
   const LogFile started(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
   log(LogLevel::warn, LogArea::load, 1, "'a\nb\x1b[31m\u202e'");
@@ -252,6 +262,25 @@ TEST_CASE("a log that cannot be written says so once") {
   reset_log();
   CHECK(said.text() ==
         "mscclc: lines of the log (MSCCLC_DEBUG_FILE) are lost: No space left on device (28)\n");
+}
+
+TEST_CASE("what is said in any case goes to the log's file, or says why not") {
+  {
+    const LogFile log(Environment::Values{});
+    log_always(LogArea::env, 1, "one");
+    log_always(LogArea::env, 1, "two");
+    CHECK_THAT(log.text(), Catch::Contains(" WARN ENV one\n") && Catch::EndsWith(" ENV two\n"));
+  }
+  Diagnostics none;
+  const Environment::Values nowhere{{"MSCCLC_DEBUG_FILE", "/dev/null/a"}};
+  REQUIRE(start_log(Environment(nowhere), none));
+  StandardError said;
+  for (int i = 0; i < 2; ++i) log_always(LogArea::env, 1, "a line");
+  reset_log();
+  const std::string text = said.text();
+  CHECK_THAT(text, Catch::StartsWith("mscclc: cannot write the log '/dev/null/a': ") &&
+                       Catch::EndsWith(" ENV a line\n"));
+  CHECK(std::count(text.begin(), text.end(), '\n') == 3);
 }
 
 TEST_CASE("names of files") {

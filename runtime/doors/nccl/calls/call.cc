@@ -48,10 +48,12 @@ bool needs_no_blocks_in_nccl(const Comm& comm, const NcclCall& call, bool in_win
 /// Finds out what serves a call, once. REQUIRES, as prepare(): the communicator's mutex is held.
 void find_server(Comm& comm, Prepared& prepared) {
   const NcclCall& call = *prepared.call;
+  if (moves_nothing(call)) return;
   if (is_message(call) && serves_messages(comm)) return;  // message_calls.h
   const StreamHandle stream = stream_of(comm, call);
   auto wanted = for_plans(call);
   if (comm.ranks == 1 && wanted) {
+    prepared.server = "a copy";
     prepared.plan = std::make_unique<Copy>(comm, stream, call.input, call.output,
                                            call.count * info(wanted->dtype).bytes);
     return;
@@ -117,12 +119,14 @@ ncclResult_t prepare(Comm& comm, Prepared& prepared) {
   return ncclSuccess;
 }
 
-/// MSCCLC_CHECK_CALLS: with the other ranks.
-ncclResult_t compare(const CallsOfComm& one) {
+/// MSCCLC_CHECK_CALLS: with the other ranks. After it, what moves nothing is done.
+ncclResult_t compare(CallsOfComm& one) {
   if (!one.comm->compares_calls) return ncclSuccess;
   std::vector<const NcclCall*> calls;
   for (const Prepared& prepared : one.calls) calls.push_back(prepared.call);
-  return compare_calls(*one.comm, calls);
+  const ncclResult_t result = compare_calls(*one.comm, calls);
+  std::erase_if(one.calls, [](const Prepared& prepared) { return moves_nothing(*prepared.call); });
+  return result;
 }
 
 ncclResult_t try_prepare(CallsOfComm& one) {
@@ -329,6 +333,7 @@ ncclResult_t launch_all(std::vector<CallsOfComm>& all) {
 std::vector<StreamHandle> streams_of(const CallsOfComm& one) {
   std::vector<StreamHandle> streams;
   for (const Prepared& prepared : one.calls) {
+    if (moves_nothing(*prepared.call)) continue;
     const StreamHandle stream = stream_of(*one.comm, *prepared.call);
     if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
       streams.push_back(stream);
@@ -416,11 +421,13 @@ ncclResult_t finish_windows(std::vector<CallsOfComm>& all, ncclResult_t launched
   return for_all(all, true, share_windows);
 }
 
-/// Another thread, or the group itself, may have ended a communicator since the call was asked for.
+/// Another thread, or the group itself, may have ended a communicator since the call was asked for:
+/// a wrong use, as no argument was wrong then.
 ncclResult_t check_stages(const std::vector<CallsOfComm>& all) {
   for (const CallsOfComm& one : all) {
     const ncclResult_t result = check_stage(*one.comm, "at the end of its group a call finds");
-    if (result != ncclSuccess) return result;
+    if (result == ncclSuccess) continue;
+    return one.comm->stage == Stage::finalized ? ncclInvalidUsage : result;
   }
   return ncclSuccess;
 }

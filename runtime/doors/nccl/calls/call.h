@@ -48,6 +48,8 @@ struct NcclCall : CollectiveCall {
 inline bool is_collective(const NcclCall& call) { return call.kind != CollectiveKind::none; }
 inline bool is_message(const NcclCall& call) { return call.side != MessageSide::none; }
 inline bool sends(const NcclCall& call) { return call.side == MessageSide::sends; }
+/// A collective without elements, which no rank waits for: asked for only to be compared.
+inline bool moves_nothing(const NcclCall& call) { return is_collective(call) && call.count == 0; }
 /// As NCCL has it.
 inline int root_of(const NcclCall& call) { return static_cast<int>(call.root); }
 /// "AllReduce".

@@ -62,7 +62,8 @@ std::optional<ncclResult_t> prepare_plan(const Comm& comm, const NcclCall& call,
 }
 
 ncclResult_t prepare_real(Comm& comm, const NcclCall& call, const std::string& why) {
-  if (comm.requires_plans) {
+  // Windows and the like are NCCL's, whatever plans there are.
+  if (comm.requires_plans && (is_collective(call) || is_message(call))) {
     return fail(ncclInvalidUsage,
                 fmt::format("{}: {}, and MSCCLC_REQUIRE_PLAN is set", name(call), why));
   }

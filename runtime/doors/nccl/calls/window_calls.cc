@@ -45,7 +45,7 @@ void share(Comm& comm, const WindowCall& call, bool made) {
 }  // namespace
 
 bool lies_in_windows(const Comm& comm, const NcclCall& call) {
-  if (comm.windows.empty()) return false;
+  if (comm.windows.empty() || moves_nothing(call)) return false;
   const auto sent = parts_of(info(call.kind).input, comm.ranks);
   const auto received = parts_of(info(call.kind).output, comm.ranks);
   const uint64_t width = info(call.dtype).bytes;

@@ -98,8 +98,8 @@ ncclResult_t enqueue(const char* function, ncclComm_t comm, ncclDataType_t type,
       entry_points::range_of(function, dtype ? call.count * info(*dtype).bytes : 0);
   result = check(function, comm, type, op, call);
   if (result != ncclSuccess) return group.fail_with(result);
-  // A send of nothing has a receive that waits for it; for a collective of nothing no rank waits.
-  if (call.count == 0 && !is_message(call)) return ncclSuccess;
+  // A send of nothing has a receive that waits for it.
+  if (moves_nothing(call) && !call.comm->compares_calls) return ncclSuccess;
   return group.add(std::move(call));
 }
 
@@ -259,6 +259,7 @@ ncclResult_t GroupSimulateEnd(ncclSimInfo_t* info) {
                 "ncclGroupSimulateEnd: info was not made with NCCL_SIM_INFO_INITIALIZER");
   }
   if (info == nullptr) return ncclSuccess;
+  std::erase_if(calls, moves_nothing);
   // By NCCL's model, for plans, too: it has one for every machine, and plans are picked where they
   // take less. Without it no estimate is better than one that is made up.
   if (!calls.empty() && real_estimates(calls)) {
