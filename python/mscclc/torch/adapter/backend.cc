@@ -61,12 +61,14 @@ void MscclcBackend::end() noexcept {
 
 // ---- Where requests run ----
 
-/// Which of the rank's GPUs it is: communicators of each have names of their own.
-size_t MscclcBackend::number_of(c10::DeviceIndex gpu) {
-  const auto found = std::find(gpus_.begin(), gpus_.end(), gpu);
-  if (found != gpus_.end()) return static_cast<size_t>(found - gpus_.begin());
-  gpus_.push_back(gpu);
-  return gpus_.size() - 1;
+std::string MscclcBackend::Meeting::name_of(const Where& where) {
+  std::string name = keys + (where.device.is_cpu() ? "/cpu" : "/cuda");
+  if (where.from >= 0) name += "/" + std::to_string(where.from) + "-" + std::to_string(where.to);
+  if (where.device.is_cpu()) return name;
+  std::vector<c10::DeviceIndex>& known = gpus[{where.from, where.to}];
+  const auto number = std::find(known.begin(), known.end(), where.device.index()) - known.begin();
+  if (number == std::ssize(known)) known.push_back(where.device.index());
+  return number == 0 ? name : name + "." + std::to_string(number);
 }
 
 std::shared_ptr<CallQueue> MscclcBackend::queue(const Where& where) {
@@ -76,13 +78,8 @@ std::shared_ptr<CallQueue> MscclcBackend::queue(const Where& where) {
               " has no ranks: reconfigure() gives it some");
   if (const auto made = queues_.find(where); made != queues_.end()) return made->second;
   const bool host = where.device.is_cpu(), two = where.from >= 0;
-  std::string name = meeting_.keys + (host ? "/cpu" : "/cuda");
-  if (const size_t gpu = host ? 0 : number_of(where.device.index()); gpu > 0) {
-    name += "." + std::to_string(gpu);
-  }
-  Membership membership{meeting_.store, std::move(name), getRank(), getSize()};
+  Membership membership{meeting_.store, meeting_.name_of(where), getRank(), getSize()};
   if (two) {
-    membership.name += "/" + std::to_string(where.from) + "-" + std::to_string(where.to);
     membership.rank = where.from == getRank() ? 0 : 1;
     membership.ranks = 2;
     membership.beside = 2 * (getSize() - 1);

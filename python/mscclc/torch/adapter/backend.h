@@ -42,8 +42,6 @@ class MscclcBackend : public c10d::Backend {
   bool supportsCoalescing() const override { return true; }
   void startCoalescing() override;
   WorkPtr endCoalescing() override;
-  /// Forgets what was asked for since startCoalescing().
-  void dropCoalescing();
   // Virtual in some versions of torch only, and so without `override`.
   bool supportsSplitting() const { return kTorchSplits && !changing_; }
   /// Of split_group(): a group of these ranks; nullptr where this one is not among them. It is set
@@ -145,6 +143,10 @@ class MscclcBackend : public c10d::Backend {
     std::string keys;                       ///< what begins the keys of this backend there
     std::string aborted = {};               ///< why its ranks were given up; "": they were not
     bool closed = false;                    ///< there will be no calls any more
+    /// Of calls of all ranks (-1 and -1) and of each two, by first use: the same there on both.
+    std::map<std::pair<int, int>, std::vector<c10::DeviceIndex>> gpus = {};
+    /// What the communicator is called that such calls have.
+    std::string name_of(const Where& where);
   };
   /// What expect_symmetric_memory() was given.
   struct SymmetricMemoryOfGroup {
@@ -167,7 +169,6 @@ class MscclcBackend : public c10d::Backend {
   WorkPtr submit(const Where& where, Request request);
   WorkPtr submit(Request request);
   std::shared_ptr<CallQueue> queue(const Where& where);
-  size_t number_of(c10::DeviceIndex gpu);
   std::chrono::milliseconds timeout_on(const CallQueue& queue);
   /// exchange_counts(), now.
   std::vector<uint64_t> agree(const std::string& name, const std::vector<int64_t>& sent,
@@ -190,8 +191,6 @@ class MscclcBackend : public c10d::Backend {
   std::mutex mutex_;  ///< guards what follows, down to the batch
   Meeting meeting_;
   std::map<Where, std::shared_ptr<CallQueue>> queues_;
-  std::vector<c10::DeviceIndex>
-      gpus_;  ///< in the order of their first calls, the same on all ranks
   std::optional<Batch> batch_;
   Numbers numbers_;
   LastPart last_part_;  ///< has a mutex of its own

@@ -77,15 +77,10 @@ MscclcBackend::WorkPtr MscclcBackend::alone(Alone what) {
 }
 
 void MscclcBackend::startCoalescing() {
-  dropCoalescing();  // what an error cut short
-  const std::lock_guard lock(mutex_);
-  batch_.emplace();
-}
-
-void MscclcBackend::dropCoalescing() {
-  std::optional<Batch> cut;  // which ends without the lock
+  std::optional<Batch> cut;  // short by an error: ended without the lock
   const std::lock_guard lock(mutex_);
   cut.swap(batch_);
+  batch_.emplace();
 }
 
 MscclcBackend::WorkPtr MscclcBackend::endCoalescing() {

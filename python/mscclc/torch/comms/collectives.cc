@@ -212,7 +212,8 @@ Work CommsBackend::batch_op_issue(const std::vector<comms::BatchSendRecv::P2POp>
         op.type == Type::SEND ? by.send(tensors, op.peer, 0) : by.recv(tensors, op.peer, 0);
       }
     } catch (...) {
-      by.dropCoalescing();
+      by.startCoalescing();  // which forgets this batch
+      by.endCoalescing();
       throw;
     }
     return by.endCoalescing();
