@@ -154,6 +154,14 @@ class Plans(unittest.TestCase):
         self.assertEqual([r.size for r in results], [0, 1000, 65536])
         self.assertEqual([(r.dtype, r.wrong) for r in results], [("bf16", 0)] * 3)
         self.assertTrue(self.plan.run(1024, in_place=True)[0].in_place)
+        self.assertEqual(self.plan.run(1024, seed=7)[0].wrong, 0)
+
+    def test_run_on_a_device(self):
+        results = self.plan.run("1K", "4K", device="processes")
+        self.assertEqual([(r.size, r.wrong) for r in results], [(1024, 0), (4096, 0)])
+        for seed in (0, 7):
+            with self.assertRaisesRegex(mscclc.UsageError, "only the simulator follows a schedule"):
+                self.plan.run("1K", seed=seed, device="processes")
 
     def test_a_run_that_goes_wrong(self):
         wrong = EXCHANGE.replace("output[r] <- input\n    copy", "output[r] <- input\n    sync #")
