@@ -33,20 +33,22 @@ def buffer_of(data: Any, device: int, writable: bool) -> Buffer:
     """The memory of an object; of a read-only one of the host, that need not be writable, a copy.
 
     `device` is the communicator's. UsageError: there is none, it is not contiguous, it may not be
-    written, or it is of another device.
+    written, it is of another device, or its owner does not give it.
     """
     if isinstance(data, Buffer):
         return data
     has_dlpack = hasattr(data, "__dlpack__") and hasattr(data, "__dlpack_device__")
-    if getattr(data, "__cuda_array_interface__", None) is not None:
-        found = _of_cuda_array(data, device, writable)
+    fields = _cuda_array_of(data)
+    if fields is not None:
+        found = _of_cuda_array(fields, data, device, writable)
         # The interface has no name for bf16, say; DLPack has.
         return _of_dlpack(data, device) if found.dtype is None and has_dlpack else found
     try:
         view = memoryview(data)
-    except TypeError:
+    except (TypeError, ValueError, BufferError) as error:  # it has no protocol, or no format for the elements
         if has_dlpack:
             return _of_dlpack(data, device)
+        _needs(isinstance(error, TypeError), _refuses(data, error))
         raise UsageError(
             f"{type(data).__name__} is not a buffer: it has neither the buffer protocol, nor DLPack,"
             " nor __cuda_array_interface__"
@@ -106,8 +108,15 @@ def _dtype_of_format(view):
     return None if kind is None else f"{kind}{view.itemsize * 8}"
 
 
-def _of_cuda_array(data, device, writable):
-    fields = data.__cuda_array_interface__
+def _cuda_array_of(data):
+    """None: there is none, or torch refuses it, as DLPack is then to say."""
+    try:
+        return getattr(data, "__cuda_array_interface__", None)
+    except Exception:
+        return None
+
+
+def _of_cuda_array(fields, data, device, writable):
     _needs(
         isinstance(fields, dict) and {"data", "shape", "typestr"} <= fields.keys(),
         "the buffer's __cuda_array_interface__ lacks 'data', 'shape' or 'typestr'",
@@ -148,6 +157,26 @@ class DLTensor(ctypes.Structure):
 
 
 def _of_dlpack(data, device):
+    try:
+        capsule, address = _capsule_of(data, device)
+    except UsageError:
+        raise
+    except Exception as error:  # of whatever type the other library takes
+        raise UsageError(_refuses(data, error)) from None
+    tensor = DLTensor.from_address(address)
+    shape = tensor.shape[: tensor.dimensions]
+    count = _count(shape, tensor.strides[: tensor.dimensions] if tensor.strides else None, 1)
+    _needs(tensor.lanes == 1 and tensor.bits % 8 == 0, "the buffer's elements are vectors, or bits")
+    dtype = _DLPACK_OF_8_BITS.get(tensor.code)
+    if dtype is None and tensor.code in _DLPACK_KINDS:
+        dtype = f"{_DLPACK_KINDS[tensor.code]}{tensor.bits}"
+    address = (tensor.data or 0) + tensor.byte_offset
+    # The capsule was not taken over, so it frees the tensor at its own end.
+    return Buffer(address if count else None, count * tensor.bits // 8, dtype, (data, capsule), tuple(shape))
+
+
+def _capsule_of(data, device):
+    """A capsule of DLPack, and the address of its tensor."""
     kind, number = data.__dlpack_device__()
     if device == HOST:
         _needs(kind in (_CPU, _CUDA_HOST), "the buffer is of a GPU, the communicator of the host")
@@ -159,16 +188,14 @@ def _of_dlpack(data, device):
         capsule = data.__dlpack__(stream=-1)
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    tensor = DLTensor.from_address(pointer(capsule, b"dltensor"))
-    shape = tensor.shape[: tensor.dimensions]
-    count = _count(shape, tensor.strides[: tensor.dimensions] if tensor.strides else None, 1)
-    _needs(tensor.lanes == 1 and tensor.bits % 8 == 0, "the buffer's elements are vectors, or bits")
-    dtype = _DLPACK_OF_8_BITS.get(tensor.code)
-    if dtype is None and tensor.code in _DLPACK_KINDS:
-        dtype = f"{_DLPACK_KINDS[tensor.code]}{tensor.bits}"
-    address = (tensor.data or 0) + tensor.byte_offset
-    # The capsule was not taken over, so it frees the tensor at its own end.
-    return Buffer(address if count else None, count * tensor.bits // 8, dtype, (data, capsule), tuple(shape))
+    return capsule, pointer(capsule, b"dltensor")
+
+
+def _refuses(data, error):
+    return (
+        f"{type(data).__name__} does not give its memory: {error}; if that is for its elements, view it as u16"
+        " or u8 and give dtype"
+    )
 
 
 def _count(shape, strides, step):

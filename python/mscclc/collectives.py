@@ -265,5 +265,5 @@ def _own_name_of_type(data):
     """What a buffer calls its element type: its dtype, or its format by the buffer protocol."""
     try:
         return getattr(data, "dtype", None) or memoryview(data).format
-    except TypeError:
+    except (TypeError, ValueError, BufferError):
         return "?"

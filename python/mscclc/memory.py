@@ -13,6 +13,7 @@ from typing import Any, Optional, Tuple
 from . import dlpack
 from ._library import HOST, check, library
 from ._numbers import DTYPES
+from .buffers import buffer_of
 from .errors import UsageError
 
 _TYPE_STRINGS = {
@@ -81,11 +82,11 @@ class DeviceMemory:
     def write(self, data: Any) -> None:
         """Copies as many bytes of the host, of any buffer, into it, when what was queued on the default
         stream, or with this communicator on the host, has ended; and waits."""
-        source = bytes(memoryview(data).cast("B"))
-        if len(source) != self.bytes:
-            raise UsageError(f"{len(source)} bytes for memory of {self.bytes}")
+        source = buffer_of(data, HOST, writable=False)
+        if source.bytes != self.bytes:
+            raise UsageError(f"{source.bytes} bytes for memory of {self.bytes}")
         self._comm.synchronize()  # what is queued may still read the bytes before
-        check(library().mscclc_write(self._comm._own(), self.address, source, len(source)))
+        check(library().mscclc_write(self._comm._own(), self.address, source.address, source.bytes))
 
     def read(self) -> bytes:
         """A copy of its bytes, of the host, when what was queued on the default stream, or with this

@@ -49,6 +49,7 @@ class Host(unittest.TestCase):
             comm.allreduce(none).wait()
             assert none.read() == b"" and len(none.view()) == 0
             refused("2 bytes for memory of 12", memory.__class__.write, comm.allocate(3, "f32"), b"12")
+            refused("int is not a buffer", memory.write, 7)
             refused("a slice", memory.__getitem__, 1)
             refused("a slice", memory.__getitem__, slice(0, 2, 2))
             refused("no element type 'f8'", comm.allocate, 1, "f8")
