@@ -93,8 +93,8 @@ class Communicator(Collectives):
         timeout: Optional[float] = None, order: Optional[str] = None,
     ):  # fmt: skip
         """Collective over all ranks of the id. `device`: the GPU; None: the host. `timeout`: seconds
-        that ranks wait for others once all have come; until then MSCCLC_TIMEOUT of the process that
-        has made the id counts. `order`: what the bits of sums keep to, of calls that do not say it
+        that this rank waits for others, also until all have come; for that, MSCCLC_TIMEOUT of the process
+        that has made the id is a limit, too. `order`: what the bits of sums keep to, of calls that do not say it
         ("any", "replicated", "ranks", "tree", "exact"); None: as MSCCLC_ORDER says."""
         if not isinstance(id, (bytes, bytearray)):
             raise UsageError(f"an id is bytes, not {type(id).__name__}")
@@ -217,16 +217,11 @@ class Communicator(Collectives):
     def barrier(self, stream: Optional[int] = None) -> None:
         """Waits until all ranks are here, and their work before it has ended."""
         needs_no_group("barrier()")
-        check(library().mscclc_barrier(self._own(), self._queue(stream)))
-        self.synchronize(stream)
+        self._wait_for_stream(stream, library().mscclc_barrier)  # the first waits for others to load its plan
 
     def synchronize(self, stream: Optional[int] = None) -> None:
         """Waits until all that is queued has ended. Ctrl-C aborts it, on all ranks."""
-        handle, queue = self._own(), self._queue(stream)
-        wait = library().mscclc_stream_synchronize
-        wait_for(lambda: check(wait(handle, queue)), lambda: self.abort("interrupted"))
-        self._take_unfinished(stream)
-        self._marked.pop(stream, None)
+        self._wait_for_stream(stream)
 
     def abort(self, why: str = "aborted") -> None:
         """Ends all calls of all ranks, which learn why. Any thread."""
@@ -294,6 +289,19 @@ class Communicator(Collectives):
             raise UsageError("the communicator is of the process before fork()")
         self._lifetime.free_unneeded()
         return self._handle
+
+    def _wait_for_stream(self, stream, *before):
+        """Until its end, after calls `before` that may wait, too."""
+        handle, queue = self._own(), self._queue(stream)
+        calls = (*before, library().mscclc_stream_synchronize)
+
+        def wait():
+            for call in calls:
+                check(call(handle, queue))
+
+        wait_for(wait, lambda: self.abort("interrupted"))
+        self._take_unfinished(stream)
+        self._marked.pop(stream, None)
 
     def _take_unfinished(self, stream):
         """The buffers of a stream's works that nothing refers to: they are the caller's."""

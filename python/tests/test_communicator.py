@@ -17,6 +17,24 @@ from mscclc import buffers, communicator
 from rank_processes import PATIENCE, RANK, run, start
 
 
+# For ranks of which a second thread looks at the library.
+TWO_THREADS = """if 1:
+    import threading, time
+    from mscclc._library import library
+    def wait_until_another_is_inside():
+        # There is no such registration, where no other thread is inside yet.
+        while library().mscclc_deregister(comm._handle, 99) != 2:  # MSCCLC_INVALID_USAGE
+            time.sleep(0.001)
+    def retried(call, *arguments):
+        while True:
+            try:
+                return call(*arguments)
+            except mscclc.LibraryError as error:  # the second one was inside just now
+                if error.code != 2 or rank != 0:
+                    raise
+"""
+
+
 class Collectives(unittest.TestCase):
     def test_all_of_them(self):
         body = """if 1:
@@ -266,6 +284,10 @@ class Buffers(unittest.TestCase):
 
         self.assertEqual(of()[:3], (ctypes.addressof(data) + 2, 12, "bf16"))
         self.assertEqual(of(strides=(3, 1)).bytes, 12)
+        for refusal in (BufferError, ValueError):  # bf16: of JAX, and of NumPy with ml_dtypes
+            refused = mock.Mock(side_effect=refusal("cannot include dtype 'E' in a buffer"))
+            with mock.patch.object(buffers, "memoryview", refused, create=True):
+                self.assertEqual(of()[:3], (ctypes.addressof(data) + 2, 12, "bf16"))
         self.assertEqual(of(code=12, bits=8)[1:3], (6, "e5m2"))
         self.assertEqual(of(code=5, bits=64).dtype, None)
         for text, fields in (
@@ -280,6 +302,31 @@ class Buffers(unittest.TestCase):
             "shape": (2, 3), "typestr": "<V2", "data": (4096, False), "version": 3,
         }  # fmt: skip
         self.assertEqual(buffers.buffer_of(both, 1, True).dtype, "bf16")
+
+    def test_what_other_libraries_refuse_is_wrong_usage(self):
+        class Array:
+            """Its elements are none of DLPack's, nor of Python's buffers."""
+
+            def __dlpack_device__(self):
+                return 1, 0
+
+            def __dlpack__(self):
+                raise refusal("no bf16")
+
+        why = "^Array does not give its memory: no bf16; .* view it as u16 or u8 and give dtype$"
+        for refusal in (BufferError, ValueError, RuntimeError):
+            with self.subTest(refusal=refusal), self.assertRaisesRegex(mscclc.UsageError, why):
+                buffers.buffer_of(Array(), -1, True)
+        with mock.patch.object(Array, "__dlpack__", lambda self: "no capsule"):
+            with self.assertRaisesRegex(mscclc.UsageError, "^Array does not give its memory: "):
+                buffers.buffer_of(Array(), -1, True)
+        with mock.patch.object(Array, "__cuda_array_interface__", property(lambda self: 1 / 0), create=True):
+            with self.assertRaisesRegex(mscclc.UsageError, why):
+                buffers.buffer_of(Array(), -1, True)
+        released = memoryview(b"1234")
+        released.release()
+        with self.assertRaisesRegex(mscclc.UsageError, "^memoryview does not give its memory: .*released"):
+            buffers.buffer_of(released, -1, True)
 
     def test_cuda_arrays(self):
         """Of a GPU, as the interface describes them: nothing is called, so none is needed."""
@@ -560,10 +607,33 @@ class Mistakes(unittest.TestCase):
             else:
                 sys.stdin.read()
         """
-        id = mscclc.unique_id().hex()
+        self.end_by_ctrl_c(body)
+
+    def test_ctrl_c_ends_the_wait_for_ranks_that_load_a_plan(self):
+        for call in ("comm.barrier",):
+            body = f"""if 1:
+                import signal
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                def say():
+                    wait_until_another_is_inside()
+                    print("waiting", flush=True)
+                if rank == 0:
+                    threading.Thread(target=say).start()
+                    retried({call})
+                else:
+                    print("waiting", flush=True)
+                    sys.stdin.read()
+            """
+            with self.subTest(call=call):
+                self.end_by_ctrl_c(TWO_THREADS + body)
+
+    def end_by_ctrl_c(self, body):
+        """Interrupts rank 0, which waits for rank 1, and that for the end of its input. The timeout comes too late to
+        end the wait."""
+        id, program = mscclc.unique_id().hex(), RANK.replace("timeout=250", f"timeout={10 * PATIENCE}")
         processes = [
             subprocess.Popen(
-                [sys.executable, "-c", RANK, "2", str(rank), id, body],
+                [sys.executable, "-c", program, "2", str(rank), id, body],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -572,10 +642,11 @@ class Mistakes(unittest.TestCase):
             for rank in range(2)
         ]
         for process in processes:
+            self.addCleanup(process.kill)
             self.assertEqual(process.stdout.readline(), "waiting\n")
         processes[0].send_signal(signal.SIGINT)
         errors = processes[0].communicate(timeout=PATIENCE)[1]
-        self.assertIn("KeyboardInterrupt", errors)
+        self.assertEqual(errors.splitlines()[-1], "KeyboardInterrupt")
         processes[1].communicate(timeout=PATIENCE)
 
     def test_a_second_thread_is_refused_and_nothing_is_disturbed(self):
@@ -583,39 +654,29 @@ class Mistakes(unittest.TestCase):
         # 0 has been refused.
         with tempfile.TemporaryDirectory() as folder:
             body = f"""if 1:
-            import os, threading, time
-            from mscclc._library import library
-            path, said, invalid_usage = {folder!r} + "/refused", [], 2
+            import os
+            path, said = {folder!r} + "/refused", []
             def is_refused(function):
                 try:
                     function()
                 except mscclc.LibraryError as error:
                     return "another thread is inside" in str(error)
             def enter():
-                # There is no such registration, where the other thread is not inside yet.
-                while library().mscclc_deregister(comm._handle, 99) != invalid_usage:
-                    time.sleep(0.001)
+                wait_until_another_is_inside()
                 said.append(is_refused(lambda: comm.allreduce(floats(7))))
                 said.append(is_refused(comm.synchronize))
                 said.append(is_refused(comm.close))
                 open(path, "w").close()
-            def call(data):
-                while True:
-                    try:
-                        return comm.allreduce(data)
-                    except mscclc.LibraryError as error:  # the other one was inside just now
-                        if error.code != invalid_usage or rank != 0:
-                            raise
             data = floats(rank, 1)
             if rank == 0:
                 threading.Thread(target=enter).start()
             while rank != 0 and not os.path.exists(path):
                 time.sleep(0.001)
-            call(data).wait()
+            retried(comm.allreduce, data).wait()
             assert list(data) == [1, 2], data
             print(said)
             """
-            self.assertEqual(run(2, body), ["[True, True, True]", "[]"])
+            self.assertEqual(run(2, TWO_THREADS + body), ["[True, True, True]", "[]"])
 
     def test_a_block_that_the_end_of_the_program_leaves_is_no_failure(self):
         for end in ("0", ""):
