@@ -140,6 +140,7 @@ _FUNCTIONS = {
     ],
     "mscclc_deregister": [c_void_p, c_uint64],
     "mscclc_collective": [c_void_p, POINTER(Call), c_void_p],
+    "mscclc_waits": [c_void_p, POINTER(Call), c_void_p, POINTER(c_int32)],
     "mscclc_barrier": [c_void_p, c_void_p],
     "mscclc_group_start": [],
     "mscclc_group_end": [],

@@ -6,9 +6,10 @@ from typing import Any, Optional, Sequence
 from ._arguments import number
 from ._library import HOST, Call, check, library
 from ._numbers import DTYPE_DEFAULT, KINDS, OPS, element_type, op_number, order_number
+from ._waiting import wait_for
 from .buffers import Buffer, buffer_of
 from .errors import UsageError
-from .work import Work
+from .work import Work, in_group
 
 MOST_RANKS = 65536
 _MOST_ELEMENTS = (1 << 62) - 1
@@ -179,8 +180,19 @@ class Collectives:
             accumulate=DTYPE_DEFAULT, registered=symmetric, count=count, input=source.address,
             output=target.address, order=order_number(order), **more,
         )  # fmt: skip
-        check(library().mscclc_collective(handle, ctypes.byref(call), self._queue(stream)))
+        self._make(handle, call, self._queue(stream))
         return Work(self, (source, target), stream, in_group=True)
+
+    def _make(self, handle, call, queue):
+        """Where it waits for other ranks, as the first call of a kind does, Ctrl-C ends that, too."""
+        arguments = [handle, ctypes.byref(call), queue]
+        make, waits = library().mscclc_collective, ctypes.c_int32()
+        if not in_group():
+            library().mscclc_waits(*arguments, ctypes.byref(waits))  # what is wrong, the call says
+        if waits:
+            wait_for(lambda: check(make(*arguments)), lambda: self.abort("interrupted"))
+        else:
+            check(make(*arguments))
 
 
 def _element(kind, input, output, dtype):

@@ -74,9 +74,14 @@ def group() -> Iterator[None]:
     _end(given_up=False)
 
 
+def in_group() -> bool:
+    """Whether calls of this thread are launched later, at the end of a group."""
+    return _open.depth > 0
+
+
 def needs_no_group(what: str) -> None:
     """For what waits: inside a group it would wait for what is not launched."""
-    if _open.depth:
+    if in_group():
         raise UsageError(f"{what} waits, and so cannot be inside mscclc.group()")
 
 

@@ -610,7 +610,7 @@ class Mistakes(unittest.TestCase):
         self.end_by_ctrl_c(body)
 
     def test_ctrl_c_ends_the_wait_for_ranks_that_load_a_plan(self):
-        for call in ("comm.barrier",):
+        for call in ("comm.barrier", "lambda: comm.allreduce(floats(1))"):
             body = f"""if 1:
                 import signal
                 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -222,6 +222,9 @@ class FakeLibrary:
         number._obj.value = 2
         return 0
 
+    def mscclc_waits(self, comm, call, stream, waits):
+        return 0
+
     def mscclc_collective(self, comm, call, stream):
         fields = call._obj
         self.calls.append((fields.input, fields.output, fields.count, fields.registered))
