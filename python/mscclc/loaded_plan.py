@@ -5,6 +5,7 @@ from typing import Any, Dict, Optional
 
 from ._library import Call, check, library
 from ._numbers import DTYPE_DEFAULT, element_type, op_number
+from ._waiting import wait_for
 from .buffers import Buffer, buffer_of, needs_columns
 from .errors import UsageError
 from .externals import RowsOfPlan, externals_for, flags_for
@@ -94,7 +95,11 @@ class LoadedPlan:
         )  # fmt: skip
         comm._free_finished(stream)
         launch = library().mscclc_plan_launch
-        check(launch(self._handle, ctypes.byref(call), most, comm._queue(stream)))
+        arguments = [self._handle, ctypes.byref(call), most, comm._queue(stream)]
+        if words[1] and not call.registered:  # the ranks meet
+            wait_for(lambda: check(launch(*arguments)), lambda: comm.abort("interrupted"))
+        else:
+            check(launch(*arguments))
         return Work(comm, (source, target, *outside[1], *words[1]), stream)
 
     def _needs_rows(self, source, target, dtype):

@@ -10,7 +10,7 @@ from typing import Any, Optional
 import torch
 import torch.distributed as dist
 
-from .._library import Call, check, library
+from .._library import Call, library
 from .._numbers import DTYPE_DEFAULT, DTYPES, KINDS, OPS, order_number
 from ..communicator import Communicator, id_of_group
 from ..errors import LibraryError, UsageError
@@ -93,9 +93,7 @@ class TensorCalls:
         )  # fmt: skip
         # torch's allocator keeps the memory as long as the current stream needs it.
         stream = torch.cuda.current_stream(self._device).cuda_stream if self._on_gpu else None
-        check(library().mscclc_collective(
-            self._comm._own(), ctypes.byref(call), self._comm._queue(stream)
-        ))  # fmt: skip
+        self._comm._make(self._comm._own(), call, self._comm._queue(stream))
         if not self._on_gpu:
             self._comm.synchronize()
 
