@@ -31,6 +31,10 @@ def call(*arguments, text=None, cwd=None):
     """
     path = tool_path()
     try:
+        (text or "").encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the text is none in UTF-8: {error.reason}") from None
+    try:
         process = subprocess.Popen(
             [path, *arguments],
             stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
@@ -42,6 +46,8 @@ def call(*arguments, text=None, cwd=None):
         )
     except OSError as error:
         raise UsageError(f"cannot run '{path}': {error.strerror}") from None
+    except ValueError as error:  # a 0, or half a character, in an argument
+        raise UsageError(f"the compiler takes no such argument: {error}") from None
     try:
         out, messages = process.communicate(text)
     except BaseException:  # Ctrl-C, too: the process must not outlive the call

@@ -21,7 +21,8 @@ class Diagnostic(NamedTuple):
 
 
 class UsageError(Exception):
-    """The call is wrong: a file that cannot be read, an option that does not exist."""
+    """The call is wrong: a program that the compiler cannot read, a file without an end, an option that
+    does not exist. Files that Python cannot open are its own OSError."""
 
 
 class CompileError(Exception):

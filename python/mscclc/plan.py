@@ -9,6 +9,7 @@ from typing import Any, Iterable, List, Mapping, Optional, Union
 from ._files import read_file, replace_file
 from ._tool import call
 from .effects import Effect, effects_of
+from .errors import UsageError
 
 Parameter = Union[int, bool, str, Iterable[int]]
 
@@ -38,7 +39,10 @@ class Plan:
     @classmethod
     def load(cls, path: Union[str, os.PathLike]) -> "Plan":
         """Reads a plan from a file."""
-        return cls(read_file(path).decode())
+        try:
+            return cls(read_file(path).decode())
+        except UnicodeDecodeError as error:
+            raise UsageError(f"cannot read '{path}': it is no text in UTF-8: {error.reason}") from None
 
     def save(self, path: Union[str, os.PathLike]) -> None:
         """Writes the plan to a file, as the compiler does. Where that fails, a file that was there is as it was."""
@@ -128,7 +132,7 @@ def compile(
     program: a string with more than one line. Parameters of the program are keywords, or in
     `params` where their names are those of other arguments here.
     """
-    options = [f"-D{name}={_value(value)}" for name, value in {**(params or {}), **more}.items()]
+    options = [f"-D{name}={_value(name, value)}" for name, value in {**(params or {}), **more}.items()]
     if target is not None:
         options += ["--target", target]
     if max_thread_blocks is not None:
@@ -140,15 +144,21 @@ def compile(
     return Plan(*call("compile", *options, "--", os.fspath(program)))
 
 
-def _value(value: Parameter) -> str:
+def _value(name: str, value: Parameter) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return value
     try:
         return str(operator.index(value))
-    except TypeError:  # several numbers
-        return ",".join(str(int(element)) for element in value)
+    except TypeError:
+        pass
+    try:  # several numbers
+        return ",".join(str(operator.index(element)) for element in value)
+    except TypeError:
+        raise UsageError(
+            f"the parameter '{name}' is {value!r}; allowed are whole numbers, several of them, and texts"
+        ) from None
 
 
 def _results(table: str) -> List[Result]:

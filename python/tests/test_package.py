@@ -100,6 +100,14 @@ class Compile(unittest.TestCase):
             with self.assertRaisesRegex(mscclc.UsageError, "cannot read"):
                 mscclc.compile(name)
 
+    def test_texts_that_no_process_takes(self):
+        for program in ("a\0b", "\ud800", "a program\n\ud800"):
+            with self.subTest(program=program), self.assertRaises(mscclc.UsageError):
+                mscclc.compile(program)
+        for counts in (1.5, [1.5], ["1"]):  # 1.5 is not 1
+            with self.assertRaisesRegex(mscclc.UsageError, "parameter 'R' is .*; allowed are"):
+                mscclc.compile("allreduce_1shot", R=counts)
+
 
 class Plans(unittest.TestCase):
     @classmethod
@@ -113,6 +121,10 @@ class Plans(unittest.TestCase):
             self.assertEqual(mscclc.Plan.load(path), self.plan)
             with self.assertRaises(FileNotFoundError):
                 mscclc.Plan.load(os.path.join(folder, "nothing.json"))
+            with open(path, "wb") as file:
+                file.write(b"{\xff}")
+            with self.assertRaisesRegex(mscclc.UsageError, "plan.json': it is no text in UTF-8"):
+                mscclc.Plan.load(path)
         with self.assertRaisesRegex(mscclc.UsageError, "'/dev/zero': .* or does not end"):
             mscclc.Plan.load("/dev/zero")
 

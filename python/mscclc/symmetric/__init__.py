@@ -97,8 +97,8 @@ class SymmetricMemory:
         return self._open().buffer(self._rank(rank))
 
     def barrier(self) -> None:
-        """Collective: waits until all ranks are here, and see what each has written; on a GPU, the
-        current stream waits."""
+        """Collective: waits until all ranks are here, and see what each has written. With a group of torch
+        on a GPU the current stream waits; with a Communicator the host does, on a GPU for the default stream."""
         self._open().barrier()
 
     def close(self) -> None:

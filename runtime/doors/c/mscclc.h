@@ -403,9 +403,9 @@ MSCCLC_API mscclc_result_t mscclc_sendrecv(mscclc_comm_t *comm, const void *inpu
 MSCCLC_API mscclc_result_t mscclc_barrier(mscclc_comm_t *comm, mscclc_stream_t stream);
 
 /* Collectives of this thread between the two are only noted, and made by the outermost end: for a
- * thread that drives several ranks. Buffers, and arrays of counts, must live until then (arrays are
- * copied). A call that is refused makes the end fail, too, and then none is made; the thread's next
- * group begins anew. Other functions are not held back. */
+ * thread that drives several ranks. Buffers must live until then; arrays of counts are copied. A
+ * call that is refused makes the end fail, too, and then none is made; the thread's next group
+ * begins anew. Other functions are not held back. */
 MSCCLC_API mscclc_result_t mscclc_group_start(void);
 MSCCLC_API mscclc_result_t mscclc_group_end(void);
 
