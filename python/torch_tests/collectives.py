@@ -388,6 +388,20 @@ def callbacks_that_wait(ranks):
         equal(result.wait(), torch.full((3,), 3.0 * n * n))
 
 
+def errors_of_works(ranks):
+    """They name the collective, also where its stream has it and the reason comes later."""
+    group, found = dist.new_group(), torch.ones(3)
+    dist.all_reduce(found, group=group)
+    equal(found, torch.full((3,), float(ranks.size)))
+    dist.barrier(ranks.gloo)  # it has ended on all ranks
+    if ranks.rank == 0 and ranks.size > 1:  # the others do not come
+        work = dist.all_reduce(torch.ones(3), group=group, async_op=True)
+        group._get_backend(device()).abort()
+        refused(lambda: work, "mscclc all_reduce 2 of rank 0 in group", "was aborted")
+    dist.barrier(ranks.gloo)
+    dist.destroy_process_group(group)
+
+
 def groups(ranks):
     n, rank = ranks.size, ranks.rank
     members = list(range(0, n, 2))
@@ -586,6 +600,6 @@ CHECKS = [
     reduce, reduce_complex, broadcast, all_gather, all_gather_uneven, all_gather_in_place,
     all_gather_into_one_tensor, reduce_scatter,
     reduce_scatter_uneven, gather_and_scatter, all_to_all, all_to_all_uneven, strides, other_tensors,
-    works, asked_until_they_end, callbacks_that_wait, groups, coalescing, messages, messages_to_oneself,
+    works, asked_until_they_end, callbacks_that_wait, errors_of_works, groups, coalescing, messages, messages_to_oneself,
     memory_pools, objects, meshes, sequence_numbers,
 ]  # fmt: skip

@@ -10,24 +10,6 @@
 namespace mscclc::torch_adapter {
 namespace {
 
-/// An error with the name of the collective before it.
-std::exception_ptr named(const std::string& name, const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const NoPlan& none) {
-    return std::make_exception_ptr(
-        c10::NotImplementedError({__func__, __FILE__, __LINE__}, name + ": " + none.what()));
-  } catch (const c10::DistBackendError& failed) {
-    return std::make_exception_ptr(c10::DistBackendError(
-        {__func__, __FILE__, __LINE__}, name + ": " + failed.what_without_backtrace()));
-  } catch (const c10::Error&) {
-    return error;
-  } catch (const std::exception& failed) {
-    return std::make_exception_ptr(
-        c10::DistBackendError({__func__, __FILE__, __LINE__}, name + ": " + failed.what()));
-  }
-}
-
 /// Makes the calls, or what is done instead.
 void run(const Request& request, Communicator& comm, mscclc_stream_t stream) {
   // Outputs may need gradients, or be of inference mode: what is written is not recorded.

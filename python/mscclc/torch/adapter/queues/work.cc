@@ -2,6 +2,7 @@
 
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
 
 namespace mscclc::torch_adapter {
 namespace {
@@ -16,6 +17,23 @@ c10::Stream current_stream(c10::Device device) {
 }
 
 }  // namespace
+
+std::exception_ptr named(const std::string& name, const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const NoPlan& none) {
+    return std::make_exception_ptr(
+        c10::NotImplementedError({__func__, __FILE__, __LINE__}, name + ": " + none.what()));
+  } catch (const c10::DistBackendError& failed) {
+    return std::make_exception_ptr(c10::DistBackendError(
+        {__func__, __FILE__, __LINE__}, name + ": " + failed.what_without_backtrace()));
+  } catch (const c10::Error&) {
+    return error;
+  } catch (const std::exception& failed) {
+    return std::make_exception_ptr(
+        c10::DistBackendError({__func__, __FILE__, __LINE__}, name + ": " + failed.what()));
+  }
+}
 
 HostWork::HostWork(About about, std::function<void(const std::string&)> expire)
     : Work(about.rank, about.op),
@@ -148,10 +166,18 @@ std::exception_ptr DeviceWork::exception() const {
     if (exception_) return exception_;
   }
   try {
-    comm_->check();
+    check();
     return nullptr;
   } catch (const std::exception&) {
     return std::current_exception();
+  }
+}
+
+void DeviceWork::check() const {
+  try {
+    comm_->check();
+  } catch (const std::exception&) {
+    std::rethrow_exception(named(about_.name, std::current_exception()));
   }
 }
 
@@ -162,11 +188,11 @@ bool DeviceWork::wait(std::chrono::milliseconds) {
 
 void DeviceWork::synchronize() {
   wait_until_queued();
-  comm_->check();
+  check();
   ended_.block(current_stream(device_));
   if (opType_ != c10d::OpType::BARRIER) return;
   ended_.synchronize();
-  comm_->check();
+  check();
 }
 
 void DeviceWork::abort() { comm_->abort(about_.name + " was aborted"); }

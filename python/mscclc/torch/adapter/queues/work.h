@@ -4,6 +4,7 @@
 #include <ATen/core/ivalue.h>
 #include <c10/core/Stream.h>
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,6 +27,9 @@ struct About {
   std::vector<at::Tensor> outputs;
   std::chrono::milliseconds timeout{0};  ///< of wait(); 0: the communicator's own
 };
+
+/// An error with the name of the collective before it; errors of torch itself as they are.
+std::exception_ptr named(const std::string& name, const std::exception_ptr& error);
 
 /// A collective on the host device, run by another thread.
 class HostWork : public c10d::Work {
@@ -81,6 +85,8 @@ class DeviceWork : public c10d::Work {
   void keep_memory_for(const c10::Stream& stream) const;
   /// Until it is on the stream; throws why it is not.
   void wait_until_queued();
+  /// Throws what has gone wrong on the device, in this collective or another one.
+  void check() const;
 
   const About about_;
   const std::shared_ptr<Communicator> comm_;
