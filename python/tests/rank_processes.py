@@ -1,6 +1,7 @@
 """Ranks as processes on the host device, for tests."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -24,6 +25,23 @@ with mscclc.Communicator(ranks, id, rank, timeout=250) as comm:
         else:
             raise AssertionError(text)
     exec(sys.argv[4])
+"""
+
+# For ranks of which a second thread looks at the library.
+TWO_THREADS = """if 1:
+    import threading, time
+    from mscclc._library import library
+    def wait_until_another_is_inside():
+        # There is no such registration, where no other thread is inside yet.
+        while library().mscclc_deregister(comm._handle, 99) != 2:  # MSCCLC_INVALID_USAGE
+            time.sleep(0.001)
+    def retried(call, *arguments):
+        while True:
+            try:
+                return call(*arguments)
+            except mscclc.LibraryError as error:  # the second one was inside just now
+                if error.code != 2 or rank != 0:
+                    raise
 """
 
 
@@ -54,3 +72,26 @@ def run(ranks, body, **environment):
     if ends:
         raise AssertionError("\n".join(ends))
     return [out.splitlines()[-1] for out, _ in outcomes]
+
+
+def end_by_ctrl_c(test, body):
+    """Interrupts rank 0, which waits for rank 1, and that for the end of its input. The timeout comes too late to
+    end the wait."""
+    id, program = mscclc.unique_id().hex(), RANK.replace("timeout=250", f"timeout={10 * PATIENCE}")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, "2", str(rank), id, body],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for process in processes:
+        test.addCleanup(process.kill)
+        test.assertEqual(process.stdout.readline(), "waiting\n")
+    processes[0].send_signal(signal.SIGINT)
+    errors = processes[0].communicate(timeout=PATIENCE)[1]
+    test.assertEqual(errors.splitlines()[-1], "KeyboardInterrupt")
+    processes[1].communicate(timeout=PATIENCE)

@@ -3,9 +3,7 @@
 import ctypes
 import os
 import re
-import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import types
@@ -14,25 +12,7 @@ from unittest import mock
 
 import mscclc
 from mscclc import buffers, communicator
-from rank_processes import PATIENCE, RANK, run, start
-
-
-# For ranks of which a second thread looks at the library.
-TWO_THREADS = """if 1:
-    import threading, time
-    from mscclc._library import library
-    def wait_until_another_is_inside():
-        # There is no such registration, where no other thread is inside yet.
-        while library().mscclc_deregister(comm._handle, 99) != 2:  # MSCCLC_INVALID_USAGE
-            time.sleep(0.001)
-    def retried(call, *arguments):
-        while True:
-            try:
-                return call(*arguments)
-            except mscclc.LibraryError as error:  # the second one was inside just now
-                if error.code != 2 or rank != 0:
-                    raise
-"""
+from rank_processes import PATIENCE, TWO_THREADS, end_by_ctrl_c, run, start
 
 
 class Collectives(unittest.TestCase):
@@ -607,7 +587,7 @@ class Mistakes(unittest.TestCase):
             else:
                 sys.stdin.read()
         """
-        self.end_by_ctrl_c(body)
+        end_by_ctrl_c(self, body)
 
     def test_ctrl_c_ends_the_wait_for_ranks_that_load_a_plan(self):
         for call in ("comm.barrier", "lambda: comm.allreduce(floats(1))"):
@@ -625,29 +605,7 @@ class Mistakes(unittest.TestCase):
                     sys.stdin.read()
             """
             with self.subTest(call=call):
-                self.end_by_ctrl_c(TWO_THREADS + body)
-
-    def end_by_ctrl_c(self, body):
-        """Interrupts rank 0, which waits for rank 1, and that for the end of its input. The timeout comes too late to
-        end the wait."""
-        id, program = mscclc.unique_id().hex(), RANK.replace("timeout=250", f"timeout={10 * PATIENCE}")
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", program, "2", str(rank), id, body],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for rank in range(2)
-        ]
-        for process in processes:
-            self.addCleanup(process.kill)
-            self.assertEqual(process.stdout.readline(), "waiting\n")
-        processes[0].send_signal(signal.SIGINT)
-        errors = processes[0].communicate(timeout=PATIENCE)[1]
-        self.assertEqual(errors.splitlines()[-1], "KeyboardInterrupt")
-        processes[1].communicate(timeout=PATIENCE)
+                end_by_ctrl_c(self, TWO_THREADS + body)
 
     def test_a_second_thread_is_refused_and_nothing_is_disturbed(self):
         # Rank 0's first call waits in the library until rank 1 comes: when a second thread of rank
