@@ -24,7 +24,8 @@ struct ParameterSet {
 /// So many comments of a file are checked.
 inline constexpr size_t kMaxSets = 8;
 
-/// At least one set, and one beyond kMaxSets where there are more. Of `settings` those count that the program has as parameters.
+/// At least one set, and one beyond kMaxSets where there are more. Of `settings` those count that
+/// the program has as parameters.
 std::vector<ParameterSet> parameter_sets(const std::string& text, const Tree* tree,
                                          const std::map<std::string, std::string>& settings);
 /// "-D R=4 -D B=2"; empty: the defaults.
