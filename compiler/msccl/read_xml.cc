@@ -107,6 +107,12 @@ class Reader {
       }
       return false;
     }
+    for (size_t gpu = 0; gpu < seen_.size() && !diagnostics_.has_errors(); ++gpu) {
+      if (!seen_[gpu]) {
+        diagnostics_.error("msccl", algo_,
+                           fmt::format("there is no GPU {}: 'ngpus' is {}", gpu, seen_.size()));
+      }
+    }
     return !diagnostics_.has_errors();
   }
 
@@ -168,6 +174,7 @@ class Reader {
     schedule.root = static_cast<uint32_t>(a.number("root", 0, kMaxGpus, 0));
     a.text("redop");  // the call says which reduction it is
     seen_.resize(schedule.gpus.size());
+    algo_ = here();
   }
 
   void read_gpu(Attributes& a) {
@@ -252,6 +259,7 @@ class Reader {
   XML_Parser parser_ = nullptr;
   uint32_t depth_ = 0, gpu_ = 0;
   std::vector<bool> seen_;
+  Span algo_;  ///< the first element
 };
 
 /// Chunks of a GPU's buffer.

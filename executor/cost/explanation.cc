@@ -39,7 +39,8 @@ std::vector<PathLine> shortened(std::vector<PathLine> lines) {
   std::vector<PathLine> kept;
   for (PathLine& line : lines) {
     const auto same = std::ranges::find_if(kept, [&](const PathLine& k) {
-      return k.cause == line.cause && k.place == line.place && !line.op.empty();
+      const bool at_one_op = line.place.empty() ? k.op == line.op : k.place == line.place;
+      return k.cause == line.cause && k.rank == line.rank && at_one_op && !line.op.empty();
     });
     if (same == kept.end()) {
       kept.push_back(std::move(line));

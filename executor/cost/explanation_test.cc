@@ -75,6 +75,21 @@ TEST_CASE("an explanation of what launches nothing has no times") {
   check(none.program, 4096, "the plan has no ops");
 }
 
+TEST_CASE("ops without places are lines of their own, however many there are") {
+  constexpr uint32_t kOps = 40;
+  TestProgram t(2, kOps);
+  t.program.contract = testing::exchange().program.contract;
+  t.program.split = true;
+  for (uint32_t c = 0; c < kOps; ++c) {
+    for (const uint32_t r : {0u, 1u}) {
+      t.op_in(r, 0, OpKind::copy, {testing::local(kOutput, c)}, {testing::local(kInput, c)});
+    }
+  }
+  const Explanation e = explained(t.program, 40 << 10);
+  CHECK(e.path.size() >= kOps);
+  for (const PathLine& line : e.path) CHECK(line.times == 1);
+}
+
 TEST_CASE("why an op synchronises is said from its neighbours") {
   const TestProgram t = testing::exchange();
   const Explanation e = explained(t.program, 4096);

@@ -290,17 +290,18 @@ class RankDiff {
     size_t shown = 0, last = edits.size();
     for (size_t e = 0; e < edits.size(); ++e) {
       if (!is_near_change(edits, e)) continue;
-      if (shown++ == kMaxLines) {
-        ops.text += "    …\n";
-        break;
-      }
-      if (e > 0 && last != e - 1) ops.text += "    …\n";
-      last = e;
       const bool added = edits[e].kind == Edit::added;
       const Program& program = added ? b_ : a_;
       const uint32_t op = added ? ib_.ops[k][edits[e].b] : ia_.ops[i][edits[e].a];
-      say(ops, fmt::format("    {} {}", " -+"[edits[e].kind], op_text(program, op)),
-          mixed(edits[e].kind, turned(program, op)));
+      const uint64_t same = mixed(edits[e].kind, turned(program, op));
+      if (shown == kMaxLines) ops.text += "    …\n";
+      if (shown++ >= kMaxLines) {
+        ops.same = mixed(ops.same, same);
+        continue;
+      }
+      if (e > 0 && last != e - 1) ops.text += "    …\n";
+      last = e;
+      say(ops, fmt::format("    {} {}", " -+"[edits[e].kind], op_text(program, op)), same);
     }
     const std::string from = place_text(a_, ia_.places[i]), to = place_text(b_, ib_.places[k]);
     add_block(' ', from == to ? from : from + " (now " + to + ")", std::move(ops));

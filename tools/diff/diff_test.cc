@@ -69,6 +69,19 @@ TEST_CASE("diff: ops, once for ranks that change in the same way") {
         "      signal ch\n");
 }
 
+TEST_CASE("diff: what is not shown of a long block counts, too") {
+  TestProgram a(1, 2), b(1, 2);
+  for (const uint32_t block : {0u, 1u}) {
+    for (TestProgram* t : {&a, &b}) {
+      t->op_in(0, block, OpKind::copy, {local(kOutput, 0)}, {local(kInput, 0)});
+    }
+    for (int i = 0; i < 70; ++i) b.op_in(0, block, OpKind::sync, {});
+  }
+  CHECK(between(a, b).find("change alike") != std::string::npos);
+  b.op_in(0, 1, OpKind::copy, {local(kOutput, 1)}, {local(kInput, 1)});
+  CHECK(between(a, b).find("change alike") == std::string::npos);
+}
+
 TEST_CASE("diff: blocks, scratch, channels and semaphores that are new") {
   const TestProgram a = exchange();
   TestProgram b = exchange();

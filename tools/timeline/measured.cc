@@ -86,8 +86,9 @@ class Measured {
     const uint64_t* words = words_of(block);
     Row row;
     row.begin = static_cast<double>(on_clock_0(block.first, words[device::kStampsBegan]) - begin_);
-    const auto took = static_cast<double>(words[device::kStampsEnded]) -
-                      static_cast<double>(words[device::kStampsBegan]);
+    // Nanoseconds since 1970: doubles are 256 of these apart.
+    const auto took = static_cast<double>(
+        static_cast<int64_t>(words[device::kStampsEnded] - words[device::kStampsBegan]));
     row.end = row.begin + std::max(took, 0.0);
     const auto ticks = static_cast<double>(std::max<uint64_t>(words[device::kStampsTicks], 1));
     for (uint64_t i = 0; i < words[device::kStampsDue]; ++i) {

@@ -100,6 +100,15 @@ TEST_CASE("stamps become slices, and who waited for whom follows from the plan")
   }
 }
 
+TEST_CASE("a clock that counts from 1970 loses no nanosecond") {
+  const cost::Timeline plan = plan_of(testing::exchange().program);
+  const RankStamps stamps =
+      exchange_stamps(1'793'000'000'000'000'100, {0, 10, 20, 30, 40, 50, 60}, 300);
+  const auto trace = measured_trace(plan, {stamps, stamps}, "measured");
+  REQUIRE(trace);
+  CHECK(trace->end == 300);
+}
+
 TEST_CASE("a rank's clock may be ahead") {
   const TestProgram t = testing::exchange();
   const cost::Timeline plan = plan_of(t.program);

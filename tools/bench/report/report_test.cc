@@ -30,6 +30,14 @@ TEST_CASE("a run in which all took part is good") {
   CHECK(text.empty());
 }
 
+TEST_CASE("a run with wrong elements is not good") {
+  Record record = sample_record();
+  record.results[1].out_of_place->wrong = 3;
+  std::string text;
+  CHECK_FALSE(report(record, {}, text));
+  CHECK(text == "# 1 results are wrong\n");
+}
+
 TEST_CASE("what was left out is reported, in a line") {
   Record record = sample_record();
   record.left_out = {{"two at 8 bytes", "allreduce", "no memory\nat all"}};
