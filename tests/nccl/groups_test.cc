@@ -24,6 +24,58 @@ TEST_CASE("a communicator that ends before its group does takes the calls with i
   }
 }
 
+/// A call whose launch is noted, by its input.
+class NotedLaunch final : public ServedCall {
+ public:
+  NotedLaunch(std::unique_ptr<ServedCall> call, const void* input)
+      : call_(std::move(call)), input_(input) {}
+  std::string plan() const override { return call_->plan(); }
+  bool waits_for_ranks() override { return call_->waits_for_ranks(); }
+  bool prepare(Diagnostics& diagnostics) override { return call_->prepare(diagnostics); }
+  bool leave_to_real() override { return call_->leave_to_real(); }
+  bool launch(Diagnostics& diagnostics) override {
+    inputs.push_back(input_);
+    return call_->launch(diagnostics);
+  }
+  static inline std::vector<const void*> inputs;
+
+ private:
+  const std::unique_ptr<ServedCall> call_;
+  const void* const input_;
+};
+
+class NotedCalls final : public ForwardedCalls {
+ public:
+  using ForwardedCalls::ForwardedCalls;
+  std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
+                                    std::string* what) override {
+    auto served = ForwardedCalls::serve(call, stream, capturing, what);
+    return served == nullptr ? nullptr
+                             : std::make_unique<NotedLaunch>(std::move(served), call.input);
+  }
+};
+
+TEST_CASE("a group launches in rounds, as calls of one rank wait for those of others") {
+  const ServedBy served(nullptr, true);
+  serve_by<NotedCalls>();
+  Ranks ranks(2);
+  std::vector<int> values(6, 1);  // of three calls, each with both ranks
+  for (int again = 0; again < 2; ++again) {
+    NotedLaunch::inputs.clear();
+    ncclGroupStart();
+    for (int r = 0; r < 2; ++r) {
+      for (int call = 0; call < 3; ++call) {
+        int* const at = &values[2 * call + r];
+        CHECK(ncclAllReduce(at, at, 1, kInt32, kSum, ranks.comms[r], nullptr) == ncclSuccess);
+      }
+    }
+    CHECK(ncclGroupEnd() == ncclSuccess);
+    REQUIRE(NotedLaunch::inputs.size() == 6);
+    for (size_t i = 0; i < 6; ++i) CHECK(NotedLaunch::inputs[i] == &values[i]);
+  }
+  CHECK(values == std::vector<int>(6, 4));
+}
+
 /// Plans, none of which can be read.
 class Unreadable final : public PlanProvider {
  public:

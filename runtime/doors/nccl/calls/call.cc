@@ -234,38 +234,54 @@ bool record_launch(Comm& comm, const Prepared& prepared, Diagnostics& diagnostic
          comm.device->record_event(call.launch_completion, stream_of(comm, call), diagnostics);
 }
 
-ncclResult_t try_launch_plans(CallsOfComm& one) {
+bool is_done(const CallsOfComm& one) { return one.next == one.calls.size(); }
+bool is_at_real(const CallsOfComm& one) {
+  return !is_done(one) && one.calls[one.next].plan == nullptr;
+}
+bool is_at_plan(const CallsOfComm& one) { return !is_done(one) && !is_at_real(one); }
+
+ncclResult_t launch_plan(CallsOfComm& one, const Prepared& prepared) {
   Comm& comm = *one.comm;
-  const std::lock_guard lock(comm.mutex);
-  for (; one.next < one.calls.size() && one.calls[one.next].plan != nullptr; ++one.next) {
-    const Prepared& prepared = one.calls[one.next];
-    const std::optional<CallEvents> events = profile(one, prepared);
-    if (prepared.route != nullptr) {
-      const ncclResult_t result = launch_message(one, prepared);
-      if (result != ncclSuccess) return result;
-      continue;
-    }
-    const ncclResult_t joined = join_messages(one);
-    if (joined != ncclSuccess) return joined;
-    Diagnostics diagnostics;
-    if (!launch_in_order(comm, prepared, diagnostics) ||
-        !record_launch(comm, prepared, diagnostics)) {
-      return fail(name(*prepared.call), diagnostics);
-    }
-  }
-  return one.next == one.calls.size() ? join_messages(one) : ncclSuccess;
+  const std::optional<CallEvents> events = profile(one, prepared);
+  if (prepared.route != nullptr) return launch_message(one, prepared);
+  const ncclResult_t joined = join_messages(one);
+  if (joined != ncclSuccess) return joined;
+  Diagnostics diagnostics;
+  const bool launched =
+      launch_in_order(comm, prepared, diagnostics) && record_launch(comm, prepared, diagnostics);
+  return launched ? ncclSuccess : fail(name(*prepared.call), diagnostics);
 }
 
+/// The next call, if a plan serves it.
+ncclResult_t launch_next(CallsOfComm& one) {
+  const std::lock_guard lock(one.comm->mutex);
+  if (is_at_plan(one)) {
+    const ncclResult_t result = launch_plan(one, one.calls[one.next]);
+    if (result != ncclSuccess) return result;
+    ++one.next;
+  }
+  return is_done(one) ? join_messages(one) : ncclSuccess;
+}
+
+/// All next calls that plans serve.
+ncclResult_t launch_on(CallsOfComm& one) {
+  ncclResult_t result = launch_next(one);
+  while (result == ncclSuccess && is_at_plan(one)) result = launch_next(one);
+  return result;
+}
+
+// The next call of every communicator, then the one after it of every one: a launch may wait for
+// the calls before it (StreamChain, CopyCalls), and these for ranks that the same thread drives.
 ncclResult_t launch_plans(std::vector<CallsOfComm>& all) {
   const bool wait = all.size() > 1 && std::any_of(all.begin(), all.end(), [](const auto& one) {
                       return one.comm->plans != nullptr && one.comm->plans->launches_wait();
                     });
-  return for_all(all, wait, try_launch_plans);
-}
-
-bool is_done(const CallsOfComm& one) { return one.next == one.calls.size(); }
-bool is_at_real(const CallsOfComm& one) {
-  return !is_done(one) && one.calls[one.next].plan == nullptr;
+  if (wait) return for_all(all, true, launch_on);
+  ncclResult_t result = for_all(all, false, launch_next);
+  while (result == ncclSuccess && std::any_of(all.begin(), all.end(), is_at_plan)) {
+    result = for_all(all, false, launch_next);
+  }
+  return result;
 }
 
 ncclResult_t launch_real(CallsOfComm& one) {
