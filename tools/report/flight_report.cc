@@ -69,6 +69,13 @@ const RankFlight::FlightCall* find_call(const RankFlight& flight, uint32_t execu
   return call == calls->second.end() ? nullptr : &call->second;
 }
 
+/// Files have a rank's latest calls; others it may have launched, too.
+bool has_lost_calls(const RankFlight& flight) {
+  uint64_t calls = 0;
+  for (const auto& [executable, of] : flight.executables) calls += of.size();
+  return calls < flight.launched;
+}
+
 /// What the ranks' files say together.
 class Report {
  public:
@@ -117,7 +124,7 @@ class Report {
     const uint64_t most = last_call(*ahead, executable);
     for (const RankFlight& r : ranks_) {
       const uint64_t last = last_call(r, executable);
-      if (last == most) continue;
+      if (last == most || (last == 0 && has_lost_calls(r))) continue;
       lagging_.insert(r.rank);
       const RankFlight::FlightCall* next = find_call(*ahead, executable, last + 1);
       out_ += fmt::format(
