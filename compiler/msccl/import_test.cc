@@ -125,8 +125,8 @@ TEST_CASE("what is wrong is said at its line") {
         "1: unknown collective 'gossip'");
   CHECK(import_text(gather("nchunksperloop=\"2\" ngpus=\"2x\" coll=\"allgather\"", "")) ==
         "1: 'ngpus' is a number from 1 to 4096, not '2x'");
-  CHECK(import_text(gather("nchunksperloop=\"2\" ngpus=\"3\" coll=\"custom\"", "")) ==
-        "1: there is no GPU 2: 'ngpus' is 3");
+  CHECK(import_text(gather("nchunksperloop=\"2\" ngpus=\"3\" coll=\"custom\"",
+                           step(0, "s", "o", 0, "o", 0))) == "1: there is no GPU 2: 'ngpus' is 3");
   CHECK(import_text(gather(kGather, step(0, "send", "o", 0, "o", 0))) == "4: unknown step 'send'");
   CHECK(import_text(gather(kGather, step(0, "s", "o", 2, "o", 0))) ==
         "4: chunks 2 to 2 of the output of GPU 0, which has 2");
