@@ -27,7 +27,7 @@ const Executables kTwoOfTheSecond = {{2, {{1, {}}, {2, {}}}}};
 
 }  // namespace
 
-TEST_CASE("a rank whose file has lost a call is not behind those that have it") {
+TEST_CASE("a rank whose file has lost a call does not lag those that have it") {
   const std::string said = text({flight(0, 3, kTwoOfTheSecond), flight(1, 2, kOneEach)});
   INFO(said);
   CHECK(said.find("lagging: rank 0") == std::string::npos);
@@ -35,7 +35,7 @@ TEST_CASE("a rank whose file has lost a call is not behind those that have it") 
         std::string::npos);
 }
 
-TEST_CASE("a rank that has launched no call of an executable is behind") {
+TEST_CASE("a rank that has launched no call of an executable lags") {
   const std::string said = text({flight(0, 2, kTwoOfTheSecond), flight(1, 2, kOneEach)});
   INFO(said);
   CHECK(said.find("lagging: rank 0 has launched 0 calls of executable 1, rank 1 1") !=
