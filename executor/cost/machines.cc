@@ -20,15 +20,14 @@ std::optional<Machine> machine_for(const Program& program, const std::string& na
   for (const Machine& machine : machines) {
     if (fits(program, machine, unheard)) return machine;
   }
-  Machine large = machines.back();
-  for (Machine& machine : machines) {
+  const auto ranks = static_cast<uint32_t>(program.ranks.size());
+  for (Machine machine : machines) {
     if (machine.nodes > 1) continue;
-    resize(machine, static_cast<uint32_t>(program.ranks.size()));
+    resize(machine, ranks);
     if (fits(program, machine, unheard)) return machine;
   }
-  const auto ranks = static_cast<uint32_t>(program.ranks.size());
-  if (ranks > large.ranks()) resize(large, ranks);
-  return large;
+  if (ranks > machines.back().ranks()) resize(machines.back(), ranks);
+  return machines.back();
 }
 
 void resize(Machine& machine, uint32_t ranks) {

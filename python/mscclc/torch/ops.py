@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import _resolve_process_group
 
 from ..errors import UsageError
+from .plans import mark_written
 
 _REDUCTIONS = {
     "sum": dist.ReduceOp.SUM,
@@ -43,15 +44,9 @@ def _rows(input, size, times):
     return [input.shape[0] * size if times else input.shape[0] // size, *input.shape[1:]]
 
 
-def _mark_written(tensor):
-    """Says so to autograd: a backward pass that needs what the tensor held is an error."""
-    if not tensor.is_inference():
-        torch.autograd.graph.increment_version(tensor)
-
-
 def _all_reduce_(tensor, op, group):
     dist.all_reduce(tensor, _reduction(op), group=_group(group))
-    _mark_written(tensor)
+    mark_written(tensor)
 
 
 def _all_reduce(input, op, group):
@@ -82,7 +77,7 @@ def _all_to_all(input, group):
 
 def _broadcast_(tensor, source, group):
     dist.broadcast(tensor, group=_group(group), group_src=source)
-    _mark_written(tensor)
+    mark_written(tensor)
 
 
 def _checked(size, group):

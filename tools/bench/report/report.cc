@@ -47,10 +47,7 @@ std::string tables_text(const Record& record, bool best) {
 }
 
 bool report(const Record& record, const Options& options, std::string& text) {
-  const auto is_wrong = [](const Result& r) {
-    return (r.out_of_place && r.out_of_place->wrong > 0) || (r.in_place && r.in_place->wrong > 0);
-  };
-  const auto wrong = std::ranges::count_if(record.results, is_wrong);
+  const auto wrong = std::ranges::count_if(record.results, &Result::is_wrong);
   if (wrong > 0) text += fmt::format("# {} results are wrong\n", wrong);
   bool good = record.left_out.empty() && wrong == 0;
   if (!record.left_out.empty()) text += fmt::format("# {} left out:\n", record.left_out.size());

@@ -67,9 +67,7 @@ std::string bench_rows(std::span<const Result* const> results, bool best) {
   const Result* fastest = out.plan != nullptr ? out.plan : in.plan;
   std::string rows;
   for (const Result* r : results) {
-    const bool right = !(r->out_of_place && r->out_of_place->wrong > 0) &&
-                       !(r->in_place && r->in_place->wrong > 0);
-    if (best && right && r->role == Role::plan && r != fastest) continue;
+    if (best && !r->is_wrong() && r->role == Role::plan && r != fastest) continue;
     rows += bench_row(*r, out, in);
   }
   return rows;

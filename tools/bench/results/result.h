@@ -41,6 +41,9 @@ struct Result {
   double bus_factor = 1;   ///< bus bandwidth / algorithm bandwidth
   std::optional<Times> out_of_place, in_place;
 
+  bool is_wrong() const {
+    return (out_of_place && out_of_place->wrong > 0) || (in_place && in_place->wrong > 0);
+  }
   /// The time that the contender is compared by; nothing if it was not measured or is wrong.
   std::optional<double> time(bool in_place_table = false) const {
     const std::optional<Times>& times = in_place_table ? in_place : out_of_place;

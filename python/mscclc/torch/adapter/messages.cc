@@ -6,6 +6,7 @@
 #include "python/mscclc/torch/adapter/checks.h"
 
 namespace mscclc::torch_adapter {
+
 MscclcBackend::WorkPtr MscclcBackend::send(Tensors& tensors, int to, int) {
   check_rank(to, getSize(), "send");
   return message(c10d::OpType::SEND, "send", tensors,
