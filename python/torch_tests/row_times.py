@@ -2,11 +2,11 @@
 run and in turns.
 
     python3 python/torch_tests/row_times.py [--ranks 2] [--hidden 4096 8192 …] [--tokens 1 6 32 …]
-        [--program plans/rows/allreduce_norm_1shot.mscl --define B=6 T=384 --define B=12 T=384 …] [--calls 50] [--rounds 5]
+        [--program plans/rows/allreduce_norm_1shot.mscl B=6 T=384 --program … B=12 T=384 …] [--calls 50] [--rounds 5]
         [--contenders allreduce_norm plain …]
 
 Rows of `--hidden` columns of bf16. Ours are the plans that the library picks for such rows (docs/fusion.md), and those of
---program, which takes the parameters R and N: "program 0" with the first --define, "program 1" with the second. By name:
+each --program, which takes the parameters R and N, too: "program 0" is the first, "program 1" the second. By name:
 
 allreduce_norm, allreduce_norm_sharded           residual and norm; sequence parallel
 allreduce_norm_quantize, allreduce_norm_quantize_token   and e4m3 by a given scale, by a scale a row
@@ -476,8 +476,7 @@ def plans_for(ranks, comm, given, hidden, tokens, known):
     """What serves such rows, loaded and as text; what each was compiled of; and why others are none."""
     loaded, programs, failed = {}, {}, {}
     wanted = [(name, None) for name in BY_NAME]
-    if given.program is not None:
-        wanted += [(f"program {i}", some) for i, some in enumerate(given.define or [[]])]
+    wanted += [(f"program {i}", some) for i, some in enumerate(given.program)]
     for name, some in wanted:
         if given.contenders and name not in given.contenders:
             continue
@@ -489,9 +488,10 @@ def plans_for(ranks, comm, given, hidden, tokens, known):
                 name, ranks=ranks.size, columns=hidden, rows=tokens, dtype="bf16"
             )
         else:
-            defines = {"R": ranks.size, "N": hidden, **dict(one.split("=", 1) for one in some)}
-            key, most = " ".join([given.program, *(f"{k}={v}" for k, v in defines.items())]), max(given.tokens)
-            make = lambda defines=defines: mscclc.compile(given.program, defines)  # noqa: E731
+            file, *rest = some
+            defines = {"R": ranks.size, "N": hidden, **dict(one.split("=", 1) for one in rest)}
+            key, most = " ".join([file, *(f"{k}={v}" for k, v in defines.items())]), max(given.tokens)
+            make = lambda file=file, defines=defines: mscclc.compile(file, defines)  # noqa: E731
         if key not in known:
             def load(make=make, most=most):
                 text = make().to_json()
@@ -566,8 +566,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--hidden", type=int, nargs="+", default=[4096])
     parser.add_argument("--tokens", type=int, nargs="+", default=[1, 6, 32, 128, 512, 2048])
-    parser.add_argument("--program", help="one more, of plans/rows say")
-    parser.add_argument("--define", nargs="*", action="append", help="its parameters without R and N: B=16; may be repeated")
+    parser.add_argument("--program", nargs="+", action="append", default=[],
+                        help="one more, of plans/rows say, and its parameters without R and N: B=16; may be repeated")  # fmt: skip
     parser.add_argument("--contenders", nargs="+", help="these alone (all)")
     parser.add_argument("--calls", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)

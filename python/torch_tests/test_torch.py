@@ -309,9 +309,8 @@ class Suites(unittest.TestCase):
 
         found = lines("row_times.py", "--hidden", "64", "--tokens", "3", "--calls", "2")
         program = os.path.join(HERE, "..", "..", "plans", "rows", "allreduce_norm_1shot.mscl")
-        defined = ["--define", "B=256", "T=64", "S=2", "F=sentinel", "--define", "T=2048"]
-        programs = lines("row_times.py", "--hidden", "64", "--tokens", "300", "--calls", "2", "--program", program,
-                         *defined)[0]  # fmt: skip
+        both = ["--program", program, "B=256", "T=64", "S=2", "F=sentinel", "--program", program, "T=2048"]
+        programs = lines("row_times.py", "--hidden", "64", "--tokens", "300", "--calls", "2", *both)[0]
         self.assertIn("program 0", programs["us"])
         self.assertEqual(list(programs["failed"]), ["program 1"])
         for rank in (0, 1):
