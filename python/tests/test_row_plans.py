@@ -71,12 +71,12 @@ class RowPlans(unittest.TestCase):
         """)
 
     def test_calls(self):
-        """A call takes the plan for its rows: one shot, and sums that are put beyond 16 MiB."""
+        """A call takes the plan for its rows: one shot up to 512, and reads of what the other has beyond."""
         run(2, """if 1:
-            columns, most = 64, 65537
+            columns, most = 64, 513
             norm = comm.load_rows("allreduce_norm", columns, most)
             kinds = [one.program for one in map(lambda rows: mscclc.choose_rows(
-                "allreduce_norm", ranks=2, columns=columns, rows=rows), (1, 8, 65536, most))]
+                "allreduce_norm", ranks=2, columns=columns, rows=rows), (1, 8, 512, most))]
             assert kinds[0] == kinds[1] == kinds[2] != kinds[3], kinds
             for rows in (1, 3, 33, most):
                 given = floats(*[float(rank + 1)] * rows * columns)
@@ -86,7 +86,7 @@ class RowPlans(unittest.TestCase):
                 assert set(residual) == {4.0} and set(out) == {2.0}, (rows, set(residual), set(out))
             outside = dict(residual=floats(), weight=floats(*[2] * columns), eps=0.0)
             norm.run(floats(), floats(), externals=outside).wait()  # a batch of no rows
-            refused("are 65538 rows of 64 f32; loaded are plans for whole rows, 65537 at most",
+            refused("are 514 rows of 64 f32; loaded are plans for whole rows, 513 at most",
                     norm.run, floats(*[1] * (most + 1) * columns))
             refused("max_rows is 1000000000000000000; allowed are whole numbers from 1 to", comm.load_rows,
                     "allreduce_norm", columns, 10**18)

@@ -76,10 +76,10 @@ TEST_CASE("kernels take calls in which some steps of rows have nothing to do") {
 }
 
 TEST_CASE("kernels of the library's programs of rows take calls of all sizes") {
-  for (const std::string& name : testing::library_row_programs()) {
-    for (const char* const ranks : {"2", "5"}) {
-      check_calls(
-          testing::library_row_plan(name, {{"R", ranks}, {"N", "512"}, {"T", "128"}, {"B", "2"}}));
+  for (const uint32_t ranks : {2, 5}) {
+    for (const std::string& name : testing::library_row_programs(ranks)) {
+      check_calls(testing::library_row_plan(
+          name, {{"R", std::to_string(ranks)}, {"N", "512"}, {"T", "128"}, {"B", "2"}}));
     }
   }
 }

@@ -25,6 +25,7 @@ std::vector<std::string> uneven_row_programs();
 
 /// The same of plans/rows.
 Program library_row_plan(const std::string& name, const RowDefines& defines);
-std::vector<std::string> library_row_programs();
+/// Those that so many ranks may run.
+std::vector<std::string> library_row_programs(uint32_t ranks);
 
 }  // namespace mscclc::testing

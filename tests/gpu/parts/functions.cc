@@ -31,7 +31,9 @@ std::vector<RowsPlan> row_plans(const StageOptions& options) {
     plan.defines.insert(plan.defines.end(), more.begin(), more.end());
     if (name.find(options.filter) != std::string::npos) plans.push_back(std::move(plan));
   };
-  for (const std::string& name : library_row_programs()) add(name, {{"B", "16"}, {"T", "128"}});
+  for (const std::string& name : library_row_programs(options.ranks)) {
+    add(name, {{"B", "16"}, {"T", "128"}});
+  }
   const std::string sliced = "allreduce_norm_1shot";
   for (const char* const slices : {"2", "4"}) {
     add(sliced, {{"B", "6"}, {"T", "128"}, {"S", slices}});

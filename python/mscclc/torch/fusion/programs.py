@@ -19,6 +19,7 @@ _KIND_OF = {
     "allreduce_norm_1shot": "one_shot",
     "allreduce_norm_2shot": "two_shots",
     "allreduce_norm_push_sums": "two_shots_plain",
+    "allreduce_norm_read": "one_shot_read",
 }
 
 _ONE = """\
@@ -31,7 +32,21 @@ _ONE = """\
     reduce_packets sum[b] <- inbox[p, b] for p in 0..r, input[b], inbox[p, b] for p in after
     {apply}
   }}"""
-_FORMAT = {"F": "LL16"}  # of the packets of _ONE, where the table says none
+_READ = """\
+  buffer mine[B] copies: C
+  buffer sum[B]
+  channel ch[b in 0..B] = memory(1 - r) to ch[b]
+  tb b in 0..B {{
+    copy mine[b] <- input[b]
+    signal ch[b]
+    wait ch[b]
+    read_reduce sum[b] <- input[b], ch[b].mine[b]
+    {apply}
+    if C == 1 {{
+      signal ch[b]
+      wait ch[b]
+    }}
+  }}"""
 _SCATTERED = """\
   let others = [(r + i) % R for i in 1..R], after = r + 1 .. R
   buffer inbox[others, B] packets: LL16, copies: 2
@@ -91,10 +106,12 @@ class _Steps(NamedTuple):
     body: str
     collective: str = "allreduce"
     sum: str = "sum"  # where it lies
+    defaults: Dict[str, str] = {}  # of what the table may leave out
 
 
 _STEPS = {
-    "one_shot": _Steps("B", "b", _ONE),
+    "one_shot": _Steps("B", "b", _ONE, defaults={"F": "LL16"}),
+    "one_shot_read": _Steps("B", "b", _READ, defaults={"C": "2"}),
     "two_shots": _Steps("[R, B]", "p, b", _TWO),
     "two_shots_plain": _Steps("R", "p", _TWO_PLAIN),
     "scattered": _Steps("B", "b", _SCATTERED, "reducescatter"),
@@ -157,7 +174,7 @@ def externals(function: Function) -> Tuple[List[str], List[str]]:
 def program(range: Range, function: Function) -> str:
     """A program in the language. The function has an output."""
     steps = _STEPS[range.kind]
-    params = {**_FORMAT, **range.params} if range.kind == "one_shot" else range.params
+    params = {**steps.defaults, **range.params}
     results = [_place(f"o{i}", one.kind, steps, i == function.main) for i, one in enumerate(function.results)]
     given = [_place(f"a{i}", one.kind, steps) for i, one in enumerate(function.parameters)]
     apply = f"apply fused {', '.join(results)} <- {', '.join([f'{steps.sum}[{steps.index}]', *given])}"
