@@ -223,6 +223,17 @@ const std::vector<Case> kMoves = {
      IN_BLOCK "[1].ops[2].tbg_info.tbg_size: 65536 is too large; at most 65535"},
 };
 
+/// Rank 0 has a chunk of packets first, and its plain data at the chunk `plain`.
+std::vector<Change> packets_first(const char* plain) {
+  return {{BLOCK "0/ops/1/src_buff/1/index", "0"},
+          {"/gpus/1/threadblocks/0/ops/0/dst_buff/0/index", "0"},
+          {BLOCK "1/ops/1/ops/1/src_buff/0/index", plain},
+          {BLOCK "1/ops/1/ops/1/dst_buff/0/index", plain},
+          {BLOCK "1/ops/2/src_buff/0/index", plain},
+          {BLOCK "2/ops/0/src_buff/0/index", plain},
+          {"/gpus/1/threadblocks/2/ops/0/dst_buff/0/index", plain}};
+}
+
 const std::vector<Case> kMscclppOnly = {
     {{{"/gpus/0/output_chunks", "0"}},
      "gpus[0].output_chunks: is 0; MSCCL++'s executor divides by it"},
@@ -237,13 +248,7 @@ const std::vector<Case> kMscclppOnly = {
     {{{"/use_double_scratch_buffer", "true"}},
      IN_BLOCK "[1].ops[1].ops[1].src_buff[0]: plain remote scratch in a plan with double scratch: "
               "MSCCL++'s executor would always use the first half"},
-    {{{BLOCK "0/ops/1/src_buff/1/index", "0"},
-      {"/gpus/1/threadblocks/0/ops/0/dst_buff/0/index", "0"},
-      {BLOCK "1/ops/1/ops/1/src_buff/0/index", "2"},
-      {BLOCK "1/ops/1/ops/1/dst_buff/0/index", "2"},
-      {BLOCK "1/ops/2/src_buff/0/index", "2"},
-      {BLOCK "2/ops/0/src_buff/0/index", "2"},
-      {"/gpus/1/threadblocks/2/ops/0/dst_buff/0/index", "2"}},
+    {packets_first("1"),
      "gpus[0].scratch_chunks: packets and plain data of scratch lie at the same bytes"},
     {{{"/gpus/1/output_chunks", "3"}},
      "gpus[1].output_chunks: is 3; 'allreduce' over 2 ranks makes it 2"},
@@ -555,6 +560,17 @@ TEST_CASE("a plan of MSCCL++ becomes IR") {
     barrier 0..2
   }
 )") != std::string::npos);
+}
+
+TEST_CASE("a plan of MSCCL++ may have packets below its plain scratch") {
+  OrderedJson plan = mscclpp_plan();
+  for (const Change& change : packets_first("2")) apply(plan, change);
+  Diagnostics diagnostics;
+  const auto program = read_plan(plan.dump(), "p", diagnostics);
+  REQUIRE(program);
+  // A packet chunk has the bytes of two: what no op names is left for them.
+  CHECK(print_ir(*program).find("rank 0 {\n  buffer packets[2] packets: LL16\n"
+                                "  buffer scratch[2]\n") != std::string::npos);
 }
 
 TEST_CASE("a send and receive of the peer sends as far as it writes") {
