@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include "compiler/ast/ast.h"
 #include "compiler/parser/parser.h"
 #include "compiler/unroll/unroll.h"
+#include "ir/support/read_file.h"
 #include "ir/verify/verify.h"
 
 namespace mscclc {
@@ -78,10 +80,12 @@ class Loader {
     const std::string path = normal((folder / std::string(s.path)).string());
     if (is_cycle(path, s)) return;
     if (std::ranges::find(done_, path) != done_.end()) return;
+    errno = 0;
     const std::optional<std::string> text =
         options_.read_file ? options_.read_file(path) : std::nullopt;
     if (!text) {
-      error("import", s.path_place, fmt::format("cannot read '{}'", path));
+      const std::string why = errno == 0 ? "" : ": " + file_error(errno);
+      error("import", s.path_place, fmt::format("cannot read '{}'{}", path, why));
       return;
     }
     done_.push_back(path);

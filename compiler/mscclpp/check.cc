@@ -89,9 +89,9 @@ Checked check_op(const Op& op) {
   if (semaphores && op.ids.count > kMaxSemaphores) {
     return too_many("this op", op.ids.count, "semaphores", kMaxSemaphores, op.place);
   }
-  const bool through_ports = op.channels == ChannelKind::port && op.destinations.count > 0;
-  if (through_ports && op.ids.count > kMaxDataChannels) {
-    return too_many("this op", op.ids.count, "port channels", kMaxDataChannels, op.place);
+  if (names_data_channels(op) && op.ids.count > kMaxDataChannels) {
+    return too_many("this op", op.ids.count, fmt::format("{} channels", name(op.channels)),
+                    kMaxDataChannels, op.place);
   }
   return std::nullopt;
 }

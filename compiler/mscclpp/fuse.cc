@@ -106,8 +106,7 @@ bool Fusion::absorb(Op& left, const Op& right) {
 bool Fusion::join(Op& left, const Op& right, Slice sources, Slice destinations) {
   if (left.sources.count + sources.count > kMaxReferences) return false;
   if (left.destinations.count + destinations.count > kMaxReferences) return false;
-  if (right.channels == ChannelKind::port && right.destinations.count > 0 &&
-      left.ids.count + right.ids.count > kMaxDataChannels) {
+  if (names_data_channels(right) && left.ids.count + right.ids.count > kMaxDataChannels) {
     return false;
   }
   left.sources = joined(program_.sources, left.sources, sources);

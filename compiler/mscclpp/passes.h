@@ -9,7 +9,7 @@ namespace mscclc::mscclpp {
 // What MSCCL++'s executor has room for in a thread block, and does not check.
 inline constexpr size_t kMaxChannels = 16, kMaxRemotes = 16, kMaxOps = 64;
 inline constexpr size_t kMaxReferences = 10;   ///< of an op, on each side
-inline constexpr size_t kMaxDataChannels = 8;  ///< of an op that moves data through ports
+inline constexpr size_t kMaxDataChannels = 8;  ///< that an op that moves data names
 inline constexpr size_t kMaxSemaphores = 16;   ///< of an op
 inline constexpr size_t kMaxBarriers = 16;     ///< of a rank
 

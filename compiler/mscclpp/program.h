@@ -83,6 +83,15 @@ struct Op {
   PythonCall place = kNoPythonCall;
 };
 inline bool has_channels(const Op& op) { return info(op.kind).channels != kNoChannel; }
+/// Whether an op through channels names them: puts and sums by memory name remote buffers only.
+inline bool names_channels(const Op& op) {
+  if (!has_channels(op) || op.channels == ChannelKind::switch_) return false;
+  return op.channels == ChannelKind::port || op.kind == OpKind::get || !info(op.kind).moves_data();
+}
+/// Whether it moves data and does: such an op has room for few channels.
+inline bool names_data_channels(const Op& op) {
+  return info(op.kind).moves_data() && names_channels(op);
+}
 
 using Ops = std::vector<Op>;
 

@@ -67,6 +67,25 @@ TEST_CASE("a trace with all kinds of records is read") {
   CHECK(read_and_write(words));
 }
 
+TEST_CASE("ops that name channels are fused as far as an op has room for them") {
+  // Of nine memory channels, gets name theirs; of puts up to ten are one op.
+  for (const auto& [kind, ops] :
+       {std::pair{OpKind::get, size_t{2}}, std::pair{OpKind::put, size_t{1}}}) {
+    Trace words = {kTraceFormat, 1, kFusion | kLimits, 2, 9, 9, 9, 9, 9, 9, kChannel, 0, 0, 1};
+    for (uint64_t i = 0; i < 9; ++i) {
+      const uint64_t chunk = 4 * i;
+      words.insert(words.end(), {row_of(kind), 0, 0, chunk + 1, chunk, 1, 10});
+    }
+    auto program = read_trace(words);
+    REQUIRE(program);
+    run_passes(*program);
+    CHECK(program->blocks[0].ops.size() == ops);
+    CHECK_FALSE(check_limits(*program));
+    program->blocks[0].ops[0].ids.count = 9;
+    CHECK(check_limits(*program).has_value() == (kind == OpKind::get));
+  }
+}
+
 TEST_CASE("a trace that ends early is a shorter one or none") {
   Trace words = sample();
   while (!words.empty()) {

@@ -9,12 +9,6 @@
 namespace mscclc::mscclpp {
 namespace {
 
-/// Whether an op through channels names them: puts and sums by memory name remote buffers only.
-bool names_channels(const Op& op) {
-  if (!has_channels(op) || op.channels == ChannelKind::switch_) return false;
-  return op.channels == ChannelKind::port || op.kind == OpKind::get || !info(op.kind).moves_data();
-}
-
 std::string_view name_of(const Op& op) {
   return op.relaxed ? info(op.kind).relaxed : info(op.kind).wire;
 }

@@ -13,7 +13,8 @@ namespace mscclc {
 struct FrontEndOptions {
   /// `-D name=value`, as written.
   std::vector<std::pair<std::string, std::string>> defines;
-  /// Reads an imported file (path already relative to the importer's folder); nullopt: not there.
+  /// Reads an imported file (path already relative to the importer's folder); nullopt: that
+  /// cannot be done; errno says why, unless it is as it was.
   std::function<std::optional<std::string>(const std::string& path)> read_file;
   uint32_t threads = 0;  ///< see thread_count (ir/program/rank_parts.h); changes no result
   /// Ops that a program may unroll to before the compiler gives up.

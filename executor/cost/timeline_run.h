@@ -98,6 +98,7 @@ class Run {
   bool take(uint32_t block, Count& count);
   void give(Count& count, const From& from);
   void send_signal(const Block& b, uint32_t channel, double at);
+  void send_packets(const Block& b, double when, EventKind kind);
   void do_polls(uint32_t block);
   void do_work(uint32_t block);
   void part_over(uint32_t part, Cause cause);

@@ -143,6 +143,24 @@ void Run::flush(uint32_t block) {
 
 // ---- steps that move data ----
 
+/// A message for all slots that are equally far: packets for the rank itself have no way to go.
+void Run::send_packets(const Block& b, double when, EventKind kind) {
+  const auto way_to = [&](const PacketRange& slot) { return latency(machine_, b.rank, slot.rank); };
+  for (auto first = b.work.writes.begin(); first != b.work.writes.end();) {
+    const double way = way_to(*first);
+    const auto last = std::find_if(first, b.work.writes.end(),
+                                   [&](const PacketRange& slot) { return way_to(slot) != way; });
+    Message m;
+    m.record = b.record;
+    m.sent = when;
+    m.hops = b.hops + 1;
+    m.rank = b.rank;
+    m.slots.assign(first, last);
+    events_.push(when + way, kind, in_flight_.messages.put(std::move(m)));
+    first = last;
+  }
+}
+
 void Run::do_polls(uint32_t block) {
   Block& b = at(block);
   for (; b.target < b.work.reads.size(); ++b.target) {
@@ -183,17 +201,7 @@ void Run::do_work(uint32_t block) {
                in_flight_.parts.put({block, true, false, std::max(0.0, lead)}));
   }
   // The first packets leave before the last.
-  if (!b.work.writes.empty()) {
-    Message m;
-    m.record = b.record;
-    m.hops = b.hops + 1;
-    m.rank = b.rank;
-    m.slots = b.work.writes;
-    const double leave = now() + step + b.work.first_ns - looked;
-    m.sent = leave;
-    const double begun = leave + latency(machine_, b.rank, b.work.writes.front().rank);
-    events_.push(begun, EventKind::begun, in_flight_.messages.put(std::move(m)));
-  }
+  send_packets(b, now() + step + b.work.first_ns - looked, EventKind::begun);
   events_.push(now() + step + b.work.block_ns + busy - looked + fetched, EventKind::part_over,
                in_flight_.parts.put({block, true, false}), static_cast<uint32_t>(Cause::block));
 }
@@ -221,16 +229,7 @@ void Run::do_last_polls(uint32_t block) {
   }
   const double end = now() > b.now.done ? now() + b.work.tail_ns : now();
   finish(block, end);
-  if (!b.work.writes.empty()) {
-    Message m;
-    m.record = b.record;
-    m.sent = end;
-    m.hops = b.hops + 1;
-    m.rank = b.rank;
-    m.slots = b.work.writes;
-    const double come = end + latency(machine_, b.rank, m.slots.front().rank);
-    events_.push(come, EventKind::come, in_flight_.messages.put(std::move(m)));
-  }
+  send_packets(b, end, EventKind::come);
   for (const Request& request : b.work.requests)
     ports_.post(b.rank, &request, request.channel, b.record, b.hops);
 }

@@ -1,10 +1,12 @@
 #include "executor/cost/timeline.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "executor/cost/critical_path.h"
 #include "executor/cost/model.h"
 #include "executor/cost/work.h"
+#include "executor/testing/op_plans.h"
 #include "executor/testing/test_plans.h"
 
 namespace mscclc::cost {
@@ -117,6 +119,19 @@ TEST_CASE("packets need no signal, and what waits for them goes on with the last
   CHECK(timeline.loads[shared_index(0, Shared::egress)] == 8192);
   CHECK(timeline.loads[shared_index(1, Shared::ingress)] == 8192);
   check_path(timeline);
+}
+
+TEST_CASE("packets to peers take their way, whatever else an op writes first") {
+  // Shares go, and sums come back: to the rank's own slots without a way, to the others with one.
+  for (const std::string name : {"reduce_packets", "reduce_copy_packets", "reduce_send_packets",
+                                 "reduce_copy_send_packets"}) {
+    const auto plan = std::ranges::find(testing::op_plans(), name, &testing::OpPlan::name);
+    REQUIRE(plan != testing::op_plans().end());
+    const TestProgram t = plan->build(PacketFormat::LL16);
+    Machine far = plain_machine(3);
+    far.nvlink_latency_ns = 100'000;
+    CHECK(timeline_of(t.program, far, 48).alone_ns == Approx(200'000).epsilon(0.01));
+  }
 }
 
 TEST_CASE("rounds count messages, whether a block had to wait for them or not") {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -223,6 +222,17 @@ const std::vector<Case> kMoves = {
      IN_BLOCK "[1].ops[2].tbg_info.tbg_size: 65536 is too large; at most 65535"},
 };
 
+/// Rank 0 has a chunk of packets first, and its plain data at the chunk `plain`.
+std::vector<Change> packets_first(const char* plain) {
+  return {{BLOCK "0/ops/1/src_buff/1/index", "0"},
+          {"/gpus/1/threadblocks/0/ops/0/dst_buff/0/index", "0"},
+          {BLOCK "1/ops/1/ops/1/src_buff/0/index", plain},
+          {BLOCK "1/ops/1/ops/1/dst_buff/0/index", plain},
+          {BLOCK "1/ops/2/src_buff/0/index", plain},
+          {BLOCK "2/ops/0/src_buff/0/index", plain},
+          {"/gpus/1/threadblocks/2/ops/0/dst_buff/0/index", plain}};
+}
+
 const std::vector<Case> kMscclppOnly = {
     {{{"/gpus/0/output_chunks", "0"}},
      "gpus[0].output_chunks: is 0; MSCCL++'s executor divides by it"},
@@ -237,13 +247,7 @@ const std::vector<Case> kMscclppOnly = {
     {{{"/use_double_scratch_buffer", "true"}},
      IN_BLOCK "[1].ops[1].ops[1].src_buff[0]: plain remote scratch in a plan with double scratch: "
               "MSCCL++'s executor would always use the first half"},
-    {{{BLOCK "0/ops/1/src_buff/1/index", "0"},
-      {"/gpus/1/threadblocks/0/ops/0/dst_buff/0/index", "0"},
-      {BLOCK "1/ops/1/ops/1/src_buff/0/index", "2"},
-      {BLOCK "1/ops/1/ops/1/dst_buff/0/index", "2"},
-      {BLOCK "1/ops/2/src_buff/0/index", "2"},
-      {BLOCK "2/ops/0/src_buff/0/index", "2"},
-      {"/gpus/1/threadblocks/2/ops/0/dst_buff/0/index", "2"}},
+    {packets_first("1"),
      "gpus[0].scratch_chunks: packets and plain data of scratch lie at the same bytes"},
     {{{"/gpus/1/output_chunks", "3"}},
      "gpus[1].output_chunks: is 3; 'allreduce' over 2 ranks makes it 2"},
@@ -557,77 +561,15 @@ TEST_CASE("a plan of MSCCL++ becomes IR") {
 )") != std::string::npos);
 }
 
-TEST_CASE("a send and receive of the peer sends as far as it writes") {
+TEST_CASE("a plan of MSCCL++ may have packets below its plain scratch") {
   OrderedJson plan = mscclpp_plan();
-  plan["collective"] = "sendrecv";
+  for (const Change& change : packets_first("2")) apply(plan, change);
   Diagnostics diagnostics;
-  auto program = read_plan(plan.dump(), "p", diagnostics);
-  REQUIRE(program);
-  // A switch speaks to all ranks: nothing can be said about where data goes.
-  CHECK(program->contract.kind == CollectiveKind::custom);
-  for (OrderedJson& gpu : plan["gpus"]) gpu["threadblocks"][1]["ops"].erase(1);
-  program = read_plan(plan.dump(), "p", diagnostics);
-  REQUIRE(program);
-  CHECK(program->contract.kind == CollectiveKind::sendrecv);
-  CHECK(program->contract.shift == 1);
-}
-
-namespace {
-
-constexpr uint32_t kNextEnd = 0, kBackEnd = 1, kPassed = kFirstScratch;
-
-/// What a plan of MSCCL++ over three ranks sends, whose ranks each do `ops`: the shift, or 0 if
-/// nothing is promised. Each rank writes at the next one only.
-int64_t shift_of(const std::function<void(testing::TestProgram&, uint32_t rank)>& ops) {
-  testing::TestProgram t(3, 1);
-  t.program.split = true;
-  t.program.contract.even_only = true;
-  for (uint32_t r = 0; r < 3; ++r) {
-    t.buffer(r, "stage", 2);
-    t.channel(r, ChannelKind::memory, "up", {}, (r + 1) % 3, 1);
-    t.channel(r, ChannelKind::memory, "down", {}, (r + 2) % 3, kNextEnd);
-  }
-  for (uint32_t r = 0; r < 3; ++r) ops(t, r);
-  Diagnostics diagnostics;
-  OrderedJson plan =
-      OrderedJson::parse(*write_plan(t.program, builtin_targets().front(), diagnostics));
-  plan.erase("mscclc");
-  plan["collective"] = "sendrecv";
   const auto program = read_plan(plan.dump(), "p", diagnostics);
   REQUIRE(program);
-  if (program->contract.kind == CollectiveKind::custom) return 0;
-  CHECK(program->contract.kind == CollectiveKind::sendrecv);
-  return program->contract.shift;
-}
-
-}  // namespace
-
-TEST_CASE("a send and receive of the peer goes as far as its data") {
-  using namespace testing;
-  CHECK(shift_of([](TestProgram& t, uint32_t r) {
-          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kOutput, 0)}, {local(kInput, 0)});
-        }) == 1);
-  // Sent from where the sender itself has put it.
-  CHECK(shift_of([](TestProgram& t, uint32_t r) {
-          t.op_in(r, 0, OpKind::copy, {local(kPassed, 0)}, {local(kInput, 0)});
-          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kOutput, 0)}, {local(kPassed, 0)});
-        }) == 1);
-  // Passed on by the rank between.
-  CHECK(shift_of([](TestProgram& t, uint32_t r) {
-          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kPassed, 0)}, {local(kInput, 0)});
-          t.op_in(r, 0, OpKind::copy, {local(kPassed, 1)}, {local(kPassed, 0)});
-          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kOutput, 0)}, {local(kPassed, 1)});
-        }) == 2);
-  // The same, but that the last one gets it.
-  CHECK(shift_of([](TestProgram& t, uint32_t r) {
-          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kPassed, 0)}, {local(kInput, 0)});
-          t.op_in(r, 0, OpKind::get, {local(kOutput, 0)}, {far(kBackEnd, kPassed, 0)});
-        }) == 2);
-  // Through the output, which may have come from either of two ranks.
-  CHECK(shift_of([](TestProgram& t, uint32_t r) {
-          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kOutput, 0)}, {local(kInput, 0)});
-          t.op_in(r, 0, OpKind::put, {far(kNextEnd, kOutput, 0)}, {local(kOutput, 0)});
-        }) == 0);
+  // A packet chunk has the bytes of two: what no op names is left for them.
+  CHECK(print_ir(*program).find("rank 0 {\n  buffer packets[2] packets: LL16\n"
+                                "  buffer scratch[2]\n") != std::string::npos);
 }
 
 }  // namespace mscclc

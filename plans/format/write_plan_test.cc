@@ -267,6 +267,14 @@ TEST_CASE("MSCCL++'s executor is given sizes that it can take") {
         }) == "\"min_message_size\":0,\"max_message_size\":1073741792");
   CHECK(sizes([](Program& p) { p.launch.reuse_scratch = true; }) ==
         "\"min_message_size\":0,\"max_message_size\":33554432");
+  // Pipelined ops, too: that executor wraps their rounds around in the 16 MiB of a chunk.
+  CHECK(sizes([](Program& p) {
+          p.launch.reuse_scratch = true;
+          for (Loop& loop : p.loops) loop.unit = 1 << 20;
+          for (Rank& rank : p.ranks) {
+            for (Op& op : rank.ops) op.loop = 0;
+          }
+        }) == "\"min_message_size\":0,\"max_message_size\":33554432");
   CHECK(sizes([](Program& p) {
           p.select.sizes = {uint64_t{1} << 33, uint64_t{1} << 34};
         }) == "\"min_message_size\":2147483647,\"max_message_size\":134215680");

@@ -267,8 +267,8 @@ Workload Session::workload_of(const Table& table, uint64_t bytes, bool in_place)
 
 void Session::add_baselines_of_other_programs(const Table& table, uint64_t bytes,
                                               std::vector<Result>& rows) const {
-  for (const Result& other : run_.before.results) {
-    if (table_of(other) == table_of(table.blank) && other.bytes == bytes) rows.push_back(other);
+  for (Result& other : recorded_for(table.blank, bytes, run_.before.results)) {
+    rows.push_back(std::move(other));
   }
 }
 

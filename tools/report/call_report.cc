@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -78,6 +79,7 @@ class TracedGroup {
       const RankCalls& first = *ranks_.front();
       offsets_.push_back(r == &first ? ClockOffset{.known = true}
                                      : clock_offset(first.stays, r->stays, r->host == first.host));
+      if (offsets_.back().known) known_.push_back(offsets_.size() - 1);
     }
   }
 
@@ -87,35 +89,34 @@ class TracedGroup {
     out_ = fmt::format("files of {} of {} ranks; {} calls are in all of them\n", ranks_.size(),
                        first.size, calls_.size());
     clocks();
-    if (calls_.empty() || ranks_.size() < 2) return out_;
+    if (calls_.empty() || known_.size() < 2) return out_;
     table();
     furthest();
     return out_;
   }
 
   const std::vector<const RankCalls*>& ranks() const { return ranks_; }
+  /// Is it known how far a rank's clock is from the first rank's?
+  bool has_clock(size_t i) const { return offsets_[i].known; }
   /// A time of a rank's clock by the first rank's.
   int64_t on_first(size_t i, int64_t ns) const { return ns - offsets_[i].ahead; }
 
  private:
   struct Late {
     CallKey call;
-    size_t first = 0, last = 0;  ///< in ranks_
-    std::vector<int64_t> after;  ///< of each, nanoseconds after the first
+    size_t first = 0, last = 0;  ///< in known_
+    std::vector<int64_t> after;  ///< of each of known_, nanoseconds after the first
     int64_t most() const { return after[last]; }
   };
 
   void find_late() {
     for (const auto& [key, call] : ranks_.front()->calls) {
+      if (!std::ranges::all_of(ranks_, [&k = key](auto* r) { return r->calls.contains(k); }))
+        continue;
       Late late;
       late.call = key;
       std::vector<int64_t> came;
-      for (size_t i = 0; i < ranks_.size(); ++i) {
-        const auto found = ranks_[i]->calls.find(key);
-        if (found == ranks_[i]->calls.end()) break;
-        came.push_back(on_first(i, found->second.launched));
-      }
-      if (came.size() < ranks_.size()) continue;
+      for (const size_t i : known_) came.push_back(on_first(i, ranks_[i]->calls.at(key).launched));
       late.first = static_cast<size_t>(std::ranges::min_element(came) - came.begin());
       late.last = static_cast<size_t>(std::ranges::max_element(came) - came.begin());
       for (const int64_t t : came) late.after.push_back(t - came[late.first]);
@@ -131,9 +132,10 @@ class TracedGroup {
       const ClockOffset& offset = offsets_[i];
       unsure = std::max(unsure, offset.give_or_take);
       if (!offset.known) {
-        out_ +=
-            fmt::format("clocks: nothing says how far that of rank {} is from that of rank {}\n",
-                        ranks_[i]->rank, first.rank);
+        out_ += fmt::format(
+            "clocks: nothing says how far that of rank {} is from that of rank {}: it is "
+            "left out\n",
+            ranks_[i]->rank, first.rank);
       } else if (offset.ahead != 0 || offset.give_or_take != 0) {
         out_ += fmt::format(
             "clocks: that of rank {} is {:.1f} us ahead of that of rank {}, give or "
@@ -158,7 +160,7 @@ class TracedGroup {
         "\nhow late each rank came, in us after the first to come\n{:>6}{:>14}{:>12}{:>12}"
         "  {}\n",
         "rank", "came last to", "median", "most", "at");
-    for (size_t i = 0; i < ranks_.size(); ++i) {
+    for (size_t i = 0; i < known_.size(); ++i) {
       std::vector<double> all;
       size_t last = 0;
       const Late* worst = &calls_.front();
@@ -167,8 +169,8 @@ class TracedGroup {
         last += late.last == i && late.most() > 0 ? 1 : 0;
         if (late.after[i] > worst->after[i]) worst = &late;
       }
-      out_ += fmt::format("{:>6}{:>14}{:>12.1f}{:>12.1f}  {}\n", ranks_[i]->rank, last, middle(all),
-                          us(worst->after[i]), call_name(worst->call));
+      out_ += fmt::format("{:>6}{:>14}{:>12.1f}{:>12.1f}  {}\n", of_known(i).rank, last,
+                          middle(all), us(worst->after[i]), call_name(worst->call));
     }
   }
 
@@ -177,13 +179,16 @@ class TracedGroup {
     out_ += "\nthe calls whose ranks came furthest apart\n";
     for (size_t n = 0; n < std::min(calls_.size(), kMaxShown); ++n) {
       const Late& late = calls_[n];
-      const RankCalls::TracedCall& call = ranks_[late.last]->calls.at(late.call);
-      out_ += fmt::format(
-          "{:>10.1f} us  {}: rank {} after rank {}; {} of {} bytes, {}, {} ('{}')\n",
-          us(late.most()), call_name(late.call), ranks_[late.last]->rank, ranks_[late.first]->rank,
-          call.collective, call.bytes, call.dtype, call.op, call.plan);
+      const RankCalls& last = of_known(late.last);
+      const RankCalls::TracedCall& call = last.calls.at(late.call);
+      out_ +=
+          fmt::format("{:>10.1f} us  {}: rank {} after rank {}; {} of {} bytes, {}, {} ('{}')\n",
+                      us(late.most()), call_name(late.call), last.rank, of_known(late.first).rank,
+                      call.collective, call.bytes, call.dtype, call.op, call.plan);
     }
   }
+
+  const RankCalls& of_known(size_t i) const { return *ranks_[known_[i]]; }
 
   static std::string call_name(const CallKey& key) {
     return fmt::format("call {} of executable {}", key.second, key.first);
@@ -191,6 +196,7 @@ class TracedGroup {
 
   const std::vector<const RankCalls*> ranks_;
   std::vector<ClockOffset> offsets_;
+  std::vector<size_t> known_;  ///< those in ranks_ whose clocks can be compared
   std::vector<Late> calls_;
   std::string out_;
 };
@@ -235,6 +241,7 @@ std::vector<int64_t> begins_of(const std::vector<TracedGroup>& groups) {
   for (const TracedGroup& group : groups) {
     const std::string& host = group.ranks().front()->host;
     for (size_t i = 0; i < group.ranks().size(); ++i) {
+      if (!group.has_clock(i)) continue;
       for (const auto& [key, call] : group.ranks()[i]->calls) {
         const int64_t at = group.on_first(i, call.launched);
         const auto [begin, fresh] = by_host.try_emplace(host, at);
@@ -252,9 +259,11 @@ class ChromeCalls {
  public:
   explicit ChromeCalls(bool names_groups) : names_groups_(names_groups) {}
 
-  /// The i-th rank of a group, whose times count from `begin`.
+  /// The i-th rank of a group, whose times count from `begin`: those of an unknown clock from the
+  /// rank's first call.
   void add(const TracedGroup& group, size_t i, int64_t begin) {
     const RankCalls& rank = *group.ranks()[i];
+    if (!group.has_clock(i)) begin = first_launch(rank);
     name_process(rank);
     std::set<uint64_t> tracks;  // that have a name
     for (const auto& [key, call] : rank.calls) {
@@ -281,6 +290,12 @@ class ChromeCalls {
   }
 
  private:
+  static int64_t first_launch(const RankCalls& rank) {
+    int64_t first = std::numeric_limits<int64_t>::max();
+    for (const auto& [key, call] : rank.calls) first = std::min(first, call.launched);
+    return first;
+  }
+
   void event(const std::string& text) { events_ += (events_.empty() ? "\n" : ",\n") + text; }
 
   void name_process(const RankCalls& rank) {

@@ -47,7 +47,7 @@ bool is_call_trace(std::string_view json);
 
 /// The same calls in Chrome's trace event format, by the clock of each communicator's first rank: a
 /// process a rank of a communicator, a track a stream, a slice a call. Communicators whose first
-/// ranks are on one host begin together, others each at 0.
+/// ranks are on one host begin together, others each at 0, as does a rank of an unknown clock.
 std::string chrome_calls(const std::vector<RankCalls>& files);
 
 }  // namespace mscclc

@@ -93,6 +93,24 @@ TEST_CASE("clocks of other machines are brought together, as far as that can be 
         std::string::npos);
 }
 
+TEST_CASE("a rank of whose clock nothing is known is not compared") {
+  CallTrace apart = trace_of(2, 9'000'000'000'000, {0, 100, 200}, "node2");
+  apart.marks.clear();
+  const std::vector<RankCalls> ranks = {read(trace_of(0, 0, {0, 100, 200})),
+                                        read(trace_of(1, 0, {0, 400, 200})), read(apart)};
+  const std::string text = report(ranks);
+  CHECK(text.find("nothing says how far that of rank 2 is from that of rank 0: it is left out") !=
+        std::string::npos);
+  CHECK(text.find("     300.0 us  call 2 of executable 1: rank 1 after rank 0") !=
+        std::string::npos);
+  CHECK(text.find("\n     2  ") == std::string::npos);
+  CHECK(report({ranks[0], ranks[2]}).find("how late") == std::string::npos);
+  // Its slices begin with its own first call.
+  for (const auto& event : nlohmann::json::parse(chrome_calls(ranks))["traceEvents"]) {
+    if (event["ph"] == "X") CHECK(event["ts"].get<double>() <= 400);
+  }
+}
+
 TEST_CASE("ranks that kept other calls are compared by those that all have") {
   CallTrace late = trace_of(1, 0, {0, 1, 2});
   late.calls.erase(late.calls.begin());

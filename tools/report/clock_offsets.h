@@ -1,6 +1,7 @@
 // How far clocks of ranks are apart, from when each was in exchanges that all take part in: no rank
 // leaves one before all have entered it. So each exchange of two ranks bounds the difference of
-// their clocks from both sides, and the narrowest bounds of all of them count.
+// their clocks from both sides, and the narrowest bounds count: of the last ones that agree with
+// one another, as clocks of two machines drift apart over hours.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct ClockStay {
 using ClockStays = std::map<uint64_t, ClockStay>;
 
 struct ClockOffset {
-  bool known = false;        ///< there were exchanges of both that agree with one another
+  bool known = false;        ///< there were exchanges of both
   int64_t ahead = 0;         ///< of the other clock, in the middle of what is possible ...
   int64_t give_or_take = 0;  ///< ... and so much more or less
 };

@@ -25,11 +25,12 @@ std::vector<Suspect> suspects_of(const std::vector<Unordered>& unordered) {
 }
 
 /// One object on one line: `schedule` is JSON text, or empty if there is none.
-void put_object(const std::string& message, std::string schedule) {
+void put_object(const ShowWitness& show, const std::string& message, std::string schedule) {
   std::replace(schedule.begin(), schedule.end(), '\n', ' ');
-  put_error(fmt::format("{{\"severity\":\"note\",\"code\":\"{}witness\",\"message\":{}{}}}\n",
-                        schedule.empty() ? "no-" : "", json_quoted(message),
-                        schedule.empty() ? "" : ",\"schedule\":" + schedule));
+  const auto put_line = show.on_output ? put : put_error;
+  put_line(fmt::format("{{\"severity\":\"note\",\"code\":\"{}witness\",\"message\":{}{}}}\n",
+                       schedule.empty() ? "no-" : "", json_quoted(message),
+                       schedule.empty() ? "" : ",\"schedule\":" + schedule));
 }
 
 bool show_found(const std::optional<Witness>& witness, const ShowWitness& show) {
@@ -45,7 +46,7 @@ bool show_found(const std::optional<Witness>& witness, const ShowWitness& show) 
     Input::usage(written.error());
     return false;
   }
-  show.json ? put_object(message, schedule) : put(message + "\n");
+  show.json ? put_object(show, message, schedule) : put(message + "\n");
   return true;
 }
 
@@ -63,7 +64,7 @@ bool show_witness(std::span<const PlacedPlan> plans, const RefusedCalls& refused
 
 void show_no_witness(const std::string& why, const ShowWitness& show) {
   const std::string message = "no witness: " + why;
-  show.json ? put_object(message, "") : put(message + "\n");
+  show.json ? put_object(show, message, "") : put(message + "\n");
 }
 
 }  // namespace mscclc

@@ -13,9 +13,10 @@ namespace mscclc {
 
 /// How a witness is shown.
 struct ShowWitness {
-  std::string path;    ///< the schedule's file
-  std::string replay;  ///< the command that replays it, without the schedule
-  bool json = false;   ///< printed as one object on standard error, the schedule in it
+  std::string path;        ///< the schedule's file
+  std::string replay;      ///< the command that replays it, without the schedule
+  bool json = false;       ///< printed as one object, the schedule in it: on standard error ...
+  bool on_output = false;  ///< ... or on standard output, as text always is
 };
 
 /// Looks for a schedule under which `program` gives wrong data or hangs, writes it to a file, and

@@ -55,8 +55,20 @@ std::optional<OpName> OpShapes::look_up(std::string_view name) const {
 
 // ---- data channels ----
 
-DataChannels::DataChannels(ReadState& state, uint32_t rank) : state_(state), rank_(rank) {
-  by_peer_.grow(state.ranks.size());
+RefIndex::RefIndex(const ReadState& state) {
+  for (StampedArray* array : {&of_block, &to_spare, &of_rank}) array->grow(state.ranks.size());
+  uint64_t end = 0;
+  for (const FlagArray& array : state.program.flags) flag_ends.push_back(end += array.count);
+}
+
+DataChannels::DataChannels(ReadState& state, uint32_t rank, RefIndex& index)
+    : state_(state), rank_(rank), index_(index) {
+  index_.of_rank.clear();
+  const WireRank& wire = state.ranks[rank];
+  for (size_t i = 0; i < wire.peers[0].size(); ++i) {
+    const uint32_t peer = wire.peers[0][i];
+    if (!index_.of_rank.has(peer)) index_.of_rank.set(peer, wire.channels[0][i]);
+  }
   const NodeId rows = state.extra_node(rank, w_data_channels);
   if (rows == kNoNode) return;
   row_ = state.json.first(rows);
@@ -68,13 +80,14 @@ uint32_t DataChannels::peer_of(uint32_t channel) const {
 }
 
 bool DataChannels::begin_block(uint32_t block, const std::vector<uint32_t>& table, NodeId ops) {
-  by_peer_.clear();
+  index_.of_block.clear();
+  index_.to_spare.clear();
   spare_.clear();
   bool several = false;
   for (const uint32_t channel : table) {
     const uint32_t peer = peer_of(channel);
-    several |= by_peer_.has(peer);
-    if (!by_peer_.has(peer)) by_peer_.set(peer, channel);
+    several |= index_.of_block.has(peer);
+    if (!index_.of_block.has(peer)) index_.of_block.set(peer, channel);
   }
   if (state_.ours) return read_row(block, table);
   if (several) find_spare(table, ops);
@@ -92,7 +105,7 @@ bool DataChannels::read_row(uint32_t block, const std::vector<uint32_t>& table) 
       return state_.fail(row_,
                          fmt::format("{} is not a channel (there are {})", row[i], table.size()));
     }
-    by_peer_.set(peer_of(table[row[i]]), table[row[i]]);
+    index_.of_block.set(peer_of(table[row[i]]), table[row[i]]);
   }
   row_ = state_.json.next(row_);
   return true;
@@ -109,6 +122,11 @@ void DataChannels::find_spare(const std::vector<uint32_t>& table, NodeId ops) {
   mark_named(ops, named);
   for (size_t i = 0; i < table.size(); ++i) {
     if (!named[i]) spare_.push_back(table[i]);
+  }
+  std::ranges::stable_sort(spare_, {}, [&](uint32_t channel) { return peer_of(channel); });
+  for (uint32_t i = 0; i < spare_.size(); ++i) {
+    const uint32_t peer = peer_of(spare_[i]);
+    if (!index_.to_spare.has(peer)) index_.to_spare.set(peer, i);
   }
 }
 
@@ -133,27 +151,33 @@ void DataChannels::mark_named(NodeId ops, std::vector<bool>& named) const {
 }
 
 uint32_t DataChannels::take(uint32_t peer) {
-  const auto found =
-      std::ranges::find_if(spare_, [&](uint32_t channel) { return peer_of(channel) == peer; });
-  if (found != spare_.end()) {
-    const uint32_t channel = *found;
-    spare_.erase(found);
-    return channel;
+  if (index_.to_spare.has(peer)) {
+    const uint32_t at = index_.to_spare[peer];
+    if (at < spare_.size() && peer_of(spare_[at]) == peer) {
+      index_.to_spare.set(peer, at + 1);
+      return spare_[at];
+    }
   }
-  return by_peer_.has(peer) ? by_peer_[peer] : kNone;
+  return index_.of_block.has(peer) ? index_.of_block[peer] : kNone;
+}
+
+uint32_t DataChannels::any(uint32_t peer) const {
+  return index_.of_rank.has(peer) ? index_.of_rank[peer] : kNone;
 }
 
 // ---- blocks ----
 
-BlockReader::BlockReader(ReadState& state, OpShapes& shapes, LoopTable& loops, uint32_t rank)
+BlockReader::BlockReader(ReadState& state, OpShapes& shapes, LoopTable& loops, RefIndex& index,
+                         uint32_t rank)
     : state_(state),
       json_(state.json),
       shapes_(shapes),
       loops_(loops),
+      index_(index),
       wire_(state.ranks[rank]),
       rank_(state.program.ranks[rank]),
       id_(rank),
-      data_channels_(state, rank) {}
+      data_channels_(state, rank, index) {}
 
 bool BlockReader::read() {
   const NodeId list = wire_.blocks;
@@ -353,13 +377,13 @@ bool BlockReader::read_semaphore_ids(NodeId list) {
 bool BlockReader::read_flags(NodeId list) {
   if (!json_.expect(list, JsonType::array)) return false;
   for (NodeId e = json_.first(list); e != json_.end(list); e = json_.next(e)) {
-    uint32_t flag = 0, array = 0;
+    uint32_t flag = 0;
     if (!json_.number(e, flag)) return false;
-    const uint32_t number = flag;
-    const std::vector<FlagArray>& arrays = state_.program.flags;
-    while (array < arrays.size() && flag >= arrays[array].count) flag -= arrays[array++].count;
-    if (array == arrays.size()) return json_.fail(e, fmt::format("{} is not a flag", number));
-    dsts_.push_back({kNone, array, flag, 0});
+    const auto end = std::ranges::upper_bound(index_.flag_ends, uint64_t{flag});
+    if (end == index_.flag_ends.end()) return json_.fail(e, fmt::format("{} is not a flag", flag));
+    const auto array = static_cast<uint32_t>(end - index_.flag_ends.begin());
+    const uint64_t first = *end - state_.program.flags[array].count;
+    dsts_.push_back({kNone, array, static_cast<uint32_t>(flag - first), 0});
   }
   return dsts_.size() <= UINT16_MAX || json_.fail(list, "more than 65535 flags");
 }
@@ -443,8 +467,9 @@ bool read_blocks(ReadState& state) {
   state.op_is_long.resize(ranks);
   OpShapes shapes(state);
   LoopTable loops;
+  RefIndex index(state);
   for (uint32_t r = 0; r < ranks; ++r) {
-    if (!BlockReader(state, shapes, loops, r).read()) return false;
+    if (!BlockReader(state, shapes, loops, index, r).read()) return false;
   }
   return true;
 }

@@ -40,16 +40,28 @@ class OpShapes {
 /// Loops of a program: pipelines of one size at the same place of their blocks are one loop.
 using LoopTable = std::map<std::tuple<uint64_t, uint32_t, uint32_t>, uint32_t>;
 
+/// What refs are looked up by. All ranks share one, since clearing an array takes no time.
+struct RefIndex {
+  explicit RefIndex(const ReadState& state);
+
+  // Memory channels by peer: of the block's table the first, of those to spare a position, of the
+  // rank the first.
+  StampedArray of_block, to_spare, of_rank;
+  std::vector<uint64_t> flag_ends;  ///< by array: one more than the number of its last flag
+};
+
 /// The channel that data to a peer goes through, which memory ops do not name.
 class DataChannels {
  public:
-  DataChannels(ReadState& state, uint32_t rank);
+  DataChannels(ReadState& state, uint32_t rank, RefIndex& index);
   /// Prepares for a block with this table of memory channels.
   bool begin_block(uint32_t block, const std::vector<uint32_t>& table, NodeId ops);
   /// Whether all that the extra key says has been used.
   bool end() const;
-  /// The channel to `peer`, or kNone.
+  /// The block's channel to `peer`, or kNone.
   uint32_t take(uint32_t peer);
+  /// The rank's first channel to `peer`, or kNone.
+  uint32_t any(uint32_t peer) const;
 
  private:
   bool read_row(uint32_t block, const std::vector<uint32_t>& table);
@@ -59,14 +71,15 @@ class DataChannels {
 
   ReadState& state_;
   uint32_t rank_;
-  StampedArray by_peer_;
-  std::vector<uint32_t> spare_;  ///< of a plan of MSCCL++: channels that no op of the block names
+  RefIndex& index_;
+  std::vector<uint32_t> spare_;  ///< of a plan of MSCCL++: those that no op of the block names,
+                                 ///< by peer
   NodeId row_ = kNoNode, rows_end_ = kNoNode;  ///< the next row of `data_channels`
 };
 
 class BlockReader {
  public:
-  BlockReader(ReadState& state, OpShapes& shapes, LoopTable& loops, uint32_t rank);
+  BlockReader(ReadState& state, OpShapes& shapes, LoopTable& loops, RefIndex& index, uint32_t rank);
   bool read();
 
  private:
@@ -110,6 +123,7 @@ class BlockReader {
   const JsonReader& json_;
   OpShapes& shapes_;
   LoopTable& loops_;
+  const RefIndex& index_;
   WireRank& wire_;
   Rank& rank_;
   uint32_t id_;

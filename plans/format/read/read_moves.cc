@@ -182,12 +182,9 @@ bool BlockReader::assign_data_channel(NodeId node, uint32_t peer, Operand& o) {
   o.channel = data_channels_.take(peer);
   if (o.channel != kNone) return true;
   // None in the block's table, which MSCCL++'s executor does not mind: any of the rank.
-  const auto found = std::ranges::find(wire_.peers[0], peer);
-  if (found == wire_.peers[0].end()) {
-    return json_.fail(node, fmt::format("there is no memory channel to rank {}", peer));
-  }
-  o.channel = wire_.channels[0][static_cast<size_t>(found - wire_.peers[0].begin())];
-  return true;
+  o.channel = data_channels_.any(peer);
+  return o.channel != kNone ||
+         json_.fail(node, fmt::format("there is no memory channel to rank {}", peer));
 }
 
 /// Takes the channels from `channel_ids`, one for each remote chunk, destinations first.

@@ -18,7 +18,8 @@ namespace {
 /// Chunks [first, last) of the wire that one buffer has.
 struct ScratchRange {
   uint64_t first, last;
-  uint32_t buffer;  ///< among the rank's
+  uint32_t buffer;    ///< among the rank's
+  uint64_t used = 0;  ///< in a plan of MSCCL++: one more than the last chunk that an op names
 };
 
 /// Where the scratch of each rank is; by rank, ascending.
@@ -127,6 +128,7 @@ bool split_scratch(ReadState& state, uint32_t rank, std::span<const ScratchUse> 
   struct Kind {
     uint64_t first;
     bool packets;
+    uint64_t used = 0;
   };
   std::vector<Kind> kinds;  // where each begins; the last use covers the chunks before `end`
   uint64_t end = 0;
@@ -142,6 +144,7 @@ bool split_scratch(ReadState& state, uint32_t rank, std::span<const ScratchUse> 
       kinds.push_back({kinds.empty() ? 0 : use.first, use.packets});
     }
     end = std::max(end, uint64_t{use.first} + use.count);
+    kinds.back().used = end;
   }
   const uint32_t chunks = state.ranks[rank].chunks[2];
   if (kinds.empty() && chunks > 0) kinds.push_back({0, state.packets});
@@ -157,20 +160,21 @@ bool split_scratch(ReadState& state, uint32_t rank, std::span<const ScratchUse> 
     buffer.chunks = static_cast<uint32_t>(last - kinds[i].first);
     buffer.packets = kinds[i].packets ? PacketFormat::LL16 : PacketFormat::none;
     buffer.copies = state.double_scratch ? 2 : 1;
-    runs.push_back({kinds[i].first, last, static_cast<uint32_t>(buffers.size())});
+    runs.push_back({kinds[i].first, last, static_cast<uint32_t>(buffers.size()), kinds[i].used});
     buffers.push_back(buffer);
   }
   return true;
 }
 
-/// Packet chunk c lies at the bytes of chunks 2c and 2c + 1: those must be no plain ones.
+/// Packet chunk c lies at the bytes of chunks 2c and 2c + 1: those must be no plain ones. What no
+/// op names may lie anywhere.
 bool check_bytes(const ReadState& state, uint32_t rank, const std::vector<ScratchRange>& runs) {
   std::vector<std::pair<uint64_t, uint64_t>> bytes;
   for (const ScratchRange& run : runs) {
     const bool packets =
         state.program.ranks[rank].buffers[run.buffer].packets != PacketFormat::none;
     const uint64_t times = packets ? 2 : 1;
-    bytes.emplace_back(run.first * times, run.last * times);
+    bytes.emplace_back(run.first * times, run.used * times);
   }
   std::ranges::sort(bytes);
   for (size_t i = 1; i < bytes.size(); ++i) {

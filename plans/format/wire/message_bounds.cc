@@ -37,28 +37,13 @@ uint64_t chunk_for_rounds(const Program& program, const std::vector<bool>& used)
   return chunk;
 }
 
-bool touches_scratch(const Program& program, uint32_t rank, const Op& op) {
-  if (!info(op.kind).moves_data()) return false;
-  for (uint32_t i = 0; i < uint32_t{op.dsts} + op.srcs; ++i) {
-    const Operand& o = program.operands[op.operands + i];
-    if (program.buffer_of(rank, o).kind == BufferKind::scratch) return true;
-  }
-  return false;
-}
-
-/// Shared scratch: 64 MiB of data, half of it if doubled, and only pipelined ops wrap around in it.
+/// Shared scratch: 64 MiB of data, half of it if doubled. Ops outside pipelines run beyond it;
+/// those in pipelines wrap around in a chunk's part of it, where rounds would share bytes that the
+/// proof takes for different ones.
 uint64_t chunk_for_shared_scratch(const Program& program, const WireLayout& layout) {
   if (!program.launch.reuse_scratch) return kUnbounded;
-  uint64_t chunk = kUnbounded;
-  for (uint32_t r = 0; r < program.ranks.size(); ++r) {
-    const uint64_t chunks = layout.scratch_chunks[r];
-    const auto whole = [&](const Op& op) {
-      return op.loop == kNone && touches_scratch(program, r, op);
-    };
-    if (chunks == 0 || std::ranges::none_of(program.ranks[r].ops, whole)) continue;
-    chunk = std::min(chunk, ((uint64_t{64} << 20) >> layout.double_scratch) / chunks);
-  }
-  return chunk;
+  const uint64_t chunks = std::ranges::max(layout.scratch_chunks);
+  return chunks == 0 ? kUnbounded : ((uint64_t{64} << 20) >> layout.double_scratch) / chunks;
 }
 
 /// A bound of `select sizes`, which counts the larger buffer, for the buffer that is compared.

@@ -1,6 +1,7 @@
 #include "plans/format/wire/wire_layout.h"
 
 #include <algorithm>
+#include <compare>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -121,8 +122,16 @@ class ChannelOrder {
   std::vector<uint32_t> begin_, sorted_, wanted_, free_ids_;
 };
 
-bool same_label(const Program& program, const Label& a, const Label& b) {
-  return a.name == b.name && std::ranges::equal(program.values(a.keys), program.values(b.keys));
+/// What makes two ends of a switch one: its label, and its ranks.
+std::strong_ordering order_of(const Program& program, const Channel& a, const Channel& b) {
+  const auto by_values = [&](Slice x, Slice y) {
+    const auto one = program.values(x), other = program.values(y);
+    return std::lexicographical_compare_three_way(one.begin(), one.end(), other.begin(),
+                                                  other.end());
+  };
+  if (const auto names = a.label.name <=> b.label.name; names != 0) return names;
+  if (const auto keys = by_values(a.label.keys, b.label.keys); keys != 0) return keys;
+  return by_values(a.group, b.group);
 }
 
 /// Lays out the switches of a program: which types each is used on, and their order.
@@ -135,6 +144,7 @@ class SwitchOrder {
     switches_.resize(ranks);
     types_.resize(ranks);
     leads_.resize(ranks);
+    sorted_.resize(ranks);
     layout_.switches.resize(ranks);
     layout_.switch_ids.resize(ranks);
     layout_.switch_matched.resize(ranks);
@@ -159,6 +169,12 @@ class SwitchOrder {
       if (channels[c].kind == ChannelKind::switch_) switches_[rank].push_back(c);
     }
     types_[rank].assign(switches_[rank].size(), 0);
+    std::vector<uint32_t>& sorted = sorted_[rank];
+    sorted.resize(switches_[rank].size());
+    std::iota(sorted.begin(), sorted.end(), 0);
+    std::ranges::stable_sort(sorted, [&](uint32_t a, uint32_t b) {
+      return order_of(program_, channels[switches_[rank][a]], channels[switches_[rank][b]]) < 0;
+    });
     return !switches_[rank].empty();
   }
 
@@ -173,14 +189,13 @@ class SwitchOrder {
   std::optional<Lead> lead_of(const Channel& channel) const {
     const std::span<const int64_t> group = program_.values(channel.group);
     const uint32_t rank = static_cast<uint32_t>(*std::ranges::min_element(group));
-    for (uint32_t s = 0; s < switches_[rank].size(); ++s) {
-      const Channel& other = program_.ranks[rank].channels[switches_[rank][s]];
-      if (same_label(program_, other.label, channel.label) &&
-          std::ranges::equal(group, program_.values(other.group))) {
-        return Lead{rank, s};
-      }
-    }
-    return std::nullopt;
+    const auto order = [&](uint32_t s) {
+      return order_of(program_, program_.ranks[rank].channels[switches_[rank][s]], channel);
+    };
+    const auto found =
+        std::ranges::partition_point(sorted_[rank], [&](uint32_t s) { return order(s) < 0; });
+    if (found == sorted_[rank].end() || order(*found) != 0) return std::nullopt;
+    return Lead{rank, *found};
   }
 
   /// Notes at the lead on which types of buffer the ops of `rank` use each switch.
@@ -216,6 +231,7 @@ class SwitchOrder {
   const Program& program_;
   WireLayout& layout_;
   std::vector<std::vector<uint32_t>> switches_;  ///< per rank: its switch channels
+  std::vector<std::vector<uint32_t>> sorted_;    ///< per rank: positions in those, by order_of
   std::vector<std::vector<Lead>> leads_;
   std::vector<std::vector<uint32_t>> types_;  ///< bits of WireType, at leads
 };

@@ -124,4 +124,29 @@ TEST_CASE("a switch has an entry for each type of buffer that any member uses it
   CHECK(layout.switch_matched[1] == std::vector<bool>{true, true});
 }
 
+TEST_CASE("switches meet by label and ranks") {
+  TestProgram t(3, 1);
+  const std::vector<int64_t> two = {0, 1}, all = {0, 1, 2};
+  for (const auto& [rank, name, group] : {std::tuple{0u, "c", all},
+                                          {0u, "a", two},
+                                          {0u, "b", two},
+                                          {0u, "a", all},
+                                          {1u, "b", two},
+                                          {1u, "a", all},
+                                          {1u, "c", two},
+                                          {1u, "a", two},
+                                          {1u, "c", all}}) {
+    t.switch_channel(rank, name, group);
+  }
+  for (uint32_t s = 0; s < 5; ++s) {
+    t.op_in(1, 0, OpKind::switch_broadcast, {far(s, kOutput, 0)}, {local(kInput, 0)});
+  }
+  const WireLayout layout = lay_out(t.program);
+  std::vector<uint32_t> order;
+  for (const WireSwitch& s : layout.switches[1]) order.push_back(s.channel);
+  CHECK(layout.switch_matched[1] == std::vector<bool>{true, true, false, true, true});
+  // As rank 0 declares them; the one that it does not declare is the last.
+  CHECK(order == std::vector<uint32_t>{4, 3, 0, 1, 2});
+}
+
 }  // namespace mscclc

@@ -237,7 +237,7 @@ def measure(peers, options, dtype, work, who):
            "size": work.bytes, "count": work.bytes // size, "ranks": ranks, "who": who,
            "role": "baseline", "ordered_by": "the library", "bus_factor": 2 * (ranks - 1) / ranks}
     if options.between > 0:
-        row["between"] = f"{options.between:g} us"
+        row["between"] = f"{options.between!r} us".replace(".0 us", " us")  # as mscclc-bench says it
 
     def times(in_place):
         return Case(peers, who, dtype, work.bytes, in_place, options.between).measure(work, options)

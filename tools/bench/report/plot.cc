@@ -41,6 +41,14 @@ struct Axes {
   Axis x, y;
 };
 
+/// What has no place on a logarithmic axis, such as the bus bandwidth of one rank.
+bool is_off_axes(const std::pair<uint64_t, double>& point) {
+  constexpr uint64_t kMostBytes = uint64_t{1} << 60;
+  constexpr double kLeast = 1e-30, kMost = 1e30;
+  const auto& [bytes, y] = point;
+  return bytes == 0 || bytes > kMostBytes || !(y >= kLeast && y <= kMost);
+}
+
 Axes axes_of(const std::vector<Line>& lines) {
   double x_low = 1e300, x_high = 0, y_low = 1e300, y_high = 0;
   for (const Line& line : lines) {
@@ -150,6 +158,7 @@ std::vector<const Result*> others(const BySize& sizes) {
 
 std::string svg(const Plot& plot) {
   Plot shown = plot;
+  for (Line& line : shown.lines) std::erase_if(line.points, is_off_axes);
   std::erase_if(shown.lines, [](const Line& line) { return line.points.empty(); });
   const Axes axes = axes_of(shown.lines);
   std::string out = fmt::format(

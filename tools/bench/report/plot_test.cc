@@ -1,6 +1,7 @@
 #include "tools/bench/report/plot.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "tools/bench/results/sample_results.h"
 
@@ -29,6 +30,16 @@ TEST_CASE("one size alone, or nothing, is drawn too") {
   CHECK(count(svg({"t", "x", "y", {{"a", {{1024, 1.0}}, Line::Style::bold}}}), "<circle") == 1);
   CHECK(count(svg({"t", "x", "y", {}}), "<polyline") == 0);
   CHECK(count(svg({"t", "x", "y", {{"a", {}, Line::Style::bold}}}), "nan") == 0);
+}
+
+TEST_CASE("what has no place on logarithmic axes is left out") {
+  const Series points = {{0, 1.0},    {1024, 0.0},           {2048, 5e-324},
+                         {4096, 2.0}, {8192, HUGE_VAL},      {16384, 1.7e308},
+                         {32768, -1}, {uint64_t{1} << 63, 1}};
+  const std::string text = svg({"t", "x", "y", {{"a", points, Line::Style::plain}}});
+  CHECK(count(text, "<circle") == 1);
+  CHECK(count(text, "nan") == 0);
+  CHECK(count(svg({"t", "x", "y", {{"a", {{1024, 0.0}}, Line::Style::plain}}}), "<circle") == 0);
 }
 
 TEST_CASE("names are escaped") {

@@ -8,6 +8,21 @@ TableKey table_of(const Result& r) {
   return {r.collective, r.dtype, r.op, r.root, r.mode, r.offset, r.ranks};
 }
 
+std::vector<Result> recorded_for(const Result& blank, uint64_t bytes,
+                                 std::span<const Result> recorded) {
+  std::vector<Result> found;
+  for (const Result& r : recorded) {
+    if (table_of(r) != table_of(blank) || r.bytes != bytes) continue;
+    Result& one = found.emplace_back(r);
+    if (one.between == blank.between) continue;
+    one.between = blank.between;
+    for (std::optional<Times>* times : {&one.out_of_place, &one.in_place}) {
+      if (*times) (*times)->between = (*times)->between_early = 0;
+    }
+  }
+  return found;
+}
+
 std::string table_name(const TableKey& key) {
   const auto& [collective, dtype, op, root, mode, offset, ranks] = key;
   std::string name = fmt::format("{}_{}", collective, dtype);

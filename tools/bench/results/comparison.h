@@ -16,6 +16,10 @@ namespace mscclc::bench {
 using TableKey = std::tuple<std::string, std::string, std::string, int64_t, std::string, uint64_t,
                             uint32_t>;  // collective, dtype, op, root, mode, offset, ranks
 TableKey table_of(const Result& result);
+/// What was recorded of a table at one size: `blank` is a result of it without figures. Costs
+/// between other kernels than the table's cannot be compared with it, and are left out.
+std::vector<Result> recorded_for(const Result& blank, uint64_t bytes,
+                                 std::span<const Result> recorded);
 /// "allreduce_f32_sum_graph"; more where tables would have the same name.
 std::string table_name(const TableKey& key);
 

@@ -13,6 +13,28 @@ std::vector<const Result*> pointers(const std::vector<Result>& results) {
   return list;
 }
 
+TEST_CASE("costs between other kernels than the table's are not taken from a record") {
+  Result alike = sample(1024, "nccl", Role::baseline, 6);
+  alike.between = "2 us";
+  alike.out_of_place->between = 7;
+  Result other = alike;
+  other.who = "mscclpp";
+  other.between = "5 us";
+  other.out_of_place->between_early = 6.5;
+  const std::vector<Result> recorded = {alike, other, sample(2048, "nccl", Role::baseline, 6)};
+  Result blank = sample(1024, "", Role::plan, 0);
+  blank.between = "2 us";
+  const std::vector<Result> found = recorded_for(blank, 1024, recorded);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].out_of_place->between == 7);
+  CHECK(found[1].out_of_place->time == 6);
+  CHECK(found[1].out_of_place->between == 0);
+  CHECK(found[1].out_of_place->between_early == 0);
+  CHECK(found[1].between == "2 us");
+  blank.mode = "eager";
+  CHECK(recorded_for(blank, 1024, recorded).empty());
+}
+
 TEST_CASE("plans are compared with the fastest baseline, not with the floor or a kernel by hand") {
   const std::vector<Result> results = {
       sample(1024, "one", Role::plan, 3), sample(1024, "nccl", Role::baseline, 9),

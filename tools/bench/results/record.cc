@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +11,10 @@ namespace mscclc::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// What a file may say: beyond these, tables and plots would be of no use.
+constexpr double kLeastTime = 1e-6, kMostTime = 1e12;  // microseconds
+constexpr uint64_t kMostBytes = uint64_t{1} << 60;
 
 // Three decimals of a microsecond are a nanosecond.
 double rounded(double value) { return std::round(value * 1000) / 1000; }
@@ -27,10 +33,32 @@ Json times_json(const Result& r, const std::optional<Times>& t) {
   return json;
 }
 
+void require(bool good, const std::string& why) {
+  if (!good) throw std::invalid_argument(why);
+}
+
+/// A word that names of files are made of.
+std::string read_word(const Json& json, const char* key) {
+  auto word = json.at(key).get<std::string>();
+  const bool plain = std::ranges::all_of(word, [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+  });
+  require(plain, fmt::format("'{}' is no word", key));
+  return word;
+}
+
+uint64_t read_number(const Json& json, const char* key, uint64_t most) {
+  const auto number = json.at(key).get<uint64_t>();
+  require(number <= most, fmt::format("'{}' is beyond {}", key, most));
+  return number;
+}
+
 std::optional<Times> read_times(const Json& json) {
   if (json.is_null()) return std::nullopt;
   Times t;
   t.time = json.at("time").get<double>();
+  require(t.time == 0 || (t.time >= kLeastTime && t.time <= kMostTime),
+          "'time' is no time of a call");
   t.p50 = json.value("p50", 0.0);
   t.p99 = json.value("p99", 0.0);
   t.between = json.value("between", 0.0);
@@ -42,15 +70,15 @@ std::optional<Times> read_times(const Json& json) {
 
 Result read_result(const Json& json) {
   Result r;
-  r.collective = json.at("collective").get<std::string>();
-  r.dtype = json.at("type").get<std::string>();
-  r.op = json.at("redop").get<std::string>();
+  r.collective = read_word(json, "collective");
+  r.dtype = read_word(json, "type");
+  r.op = read_word(json, "redop");
   r.root = json.value("root", int64_t{-1});
-  r.mode = json.at("mode").get<std::string>();
-  r.bytes = json.at("size").get<uint64_t>();
+  r.mode = read_word(json, "mode");
+  r.bytes = read_number(json, "size", kMostBytes);
   r.count = json.at("count").get<uint64_t>();
   r.offset = json.value("offset", uint64_t{0});
-  r.ranks = json.at("ranks").get<uint32_t>();
+  r.ranks = static_cast<uint32_t>(read_number(json, "ranks", 0xffffffff));
   r.who = json.at("who").get<std::string>();
   r.ordered_by = json.value("ordered_by", std::string());
   r.between = json.value("between", std::string());
@@ -58,7 +86,7 @@ Result read_result(const Json& json) {
   r.out_of_place = read_times(json.value("out_of_place", Json(nullptr)));
   r.in_place = read_times(json.value("in_place", Json(nullptr)));
   const auto role = find_role(json.at("role").get<std::string>());
-  if (!role) throw std::invalid_argument("unknown role");
+  require(role.has_value(), "unknown role");
   r.role = *role;
   return r;
 }

@@ -68,6 +68,29 @@ TEST_CASE("MSCCL++'s recorded figures can be read") {
   for (const Result& r : record.results) CHECK((r.role == Role::baseline && r.time()));
 }
 
+TEST_CASE("a result that cannot be one is refused") {
+  const auto why_not = [](const std::string& from, const std::string& to) {
+    std::string text = result_line(sample(1024, "one", Role::plan, 2));
+    text.replace(text.find(from), from.size(), to);
+    Record record;
+    Diagnostics diagnostics;
+    CHECK_FALSE(read_record(text, "r", record, diagnostics));
+    return diagnostics.all().empty() ? "" : diagnostics.all()[0].message;
+  };
+  // Files of plots get names of these.
+  CHECK(why_not("\"allreduce\"", R"("../../x")") == "r:1: 'collective' is no word");
+  CHECK(why_not("\"f32\"", R"("/tmp/x")") == "r:1: 'type' is no word");
+  CHECK(why_not("\"sum\"", R"("a/b")") == "r:1: 'redop' is no word");
+  CHECK(why_not("\"graph\"", R"("a\u0000b")") == "r:1: 'mode' is no word");
+  for (const char* time : {"5e-324", "1.7e308", "-1"}) {
+    CHECK(why_not("\"time\":2.0", std::string("\"time\":") + time) ==
+          "r:1: 'time' is no time of a call");
+  }
+  CHECK(why_not("\"size\":1024", "\"size\":4611686018427387904") ==
+        "r:1: 'size' is beyond 1152921504606846976");
+  CHECK(why_not("\"ranks\":4", "\"ranks\":4294967300") == "r:1: 'ranks' is beyond 4294967295");
+}
+
 TEST_CASE("a line that is no result is reported with its number") {
   Record record;
   Diagnostics diagnostics;

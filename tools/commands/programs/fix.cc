@@ -65,6 +65,7 @@ void fix_options(CommandLine& line, CLI::App& app, FixOptions& options) {
       ->type_name("FILE")
       ->required();
   add_define_option(line, app, options.input);
+  add_diagnostics_option(line, app, options.input.diagnostics);
   app.add_flag("--dry-run", options.dry_run, "show the patch, and change nothing");
 }
 

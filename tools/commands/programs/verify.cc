@@ -98,7 +98,7 @@ ShowWitness how_to_show(const VerifyOptions& options, const std::vector<std::str
   std::string command = fmt::format("mscclc run {}", fmt::join(files, " "));
   for (const std::string& define : options.input.defines) command += " -D " + define;
   if (!options.target.empty()) command += " --target " + options.target;
-  return {options.witness, command, options.input.diagnostics == "json"};
+  return {options.witness, command, options.input.diagnostics == "json", options.json};
 }
 
 /// What is asked for goes before what the program promises.
