@@ -96,8 +96,19 @@ MSCCLC_HD inline PortSlot slot_of(const PortRequest& request, uint64_t turn) {
   return {{request.to | turn, request.from | turn, request.bytes | turn, order | turn}};
 }
 
-/// What a block waits for.
-enum class WaitFor : uint32_t { nothing, signal, semaphore, barrier, packet, queue, flush, flag };
+/// What a block waits for; `skipped`: it does not, as the call was given up before the block began
+/// (host device).
+enum class WaitFor : uint32_t {
+  nothing,
+  signal,
+  semaphore,
+  barrier,
+  packet,
+  queue,
+  flush,
+  flag,
+  skipped
+};
 
 /// Why a block gave up; `what` nothing: it has not.
 struct Fault {

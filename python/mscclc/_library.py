@@ -29,6 +29,7 @@ class Config(Structure):
         ("registry", c_void_p),
         ("beside", c_uint64),
         ("order", c_int32),
+        ("ends_process", c_uint64),
     ]
 
 

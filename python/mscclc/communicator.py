@@ -90,12 +90,14 @@ class Communicator(Collectives):
 
     def __init__(
         self, ranks: int, id: bytes, rank: int, *, device: Optional[int] = None,
-        timeout: Optional[float] = None, order: Optional[str] = None,
+        timeout: Optional[float] = None, order: Optional[str] = None, ends_process: bool = False,
     ):  # fmt: skip
         """Collective over all ranks of the id. `device`: the GPU; None: the host. `timeout`: seconds
         that this rank waits for others, also until all have come; for that, MSCCLC_TIMEOUT of the process
         that has made the id is a limit, too. `order`: what the bits of sums keep to, of calls that do not say it
-        ("any", "replicated", "ranks", "tree", "exact"); None: as MSCCLC_ORDER says."""
+        ("any", "replicated", "ranks", "tree", "exact"); None: as MSCCLC_ORDER says. `ends_process`: the process
+        ends (SIGABRT) as soon as a call of this rank was cut short, as another rank has failed or it waited too
+        long, unless the program has got an error before."""
         if not isinstance(id, (bytes, bytearray)):
             raise UsageError(f"an id is bytes, not {type(id).__name__}")
         if len(id) != ctypes.sizeof(UniqueId):
@@ -103,33 +105,37 @@ class Communicator(Collectives):
         ranks = number(ranks, "the number of ranks", 1, MOST_RANKS)
         rank = number(rank, "the rank", 0, MOST_RANKS - 1)
         shared = UniqueId.from_buffer_copy(id)
-        self._create("mscclc_comm_create", device, timeout, order, ranks, ctypes.byref(shared), rank)
+        self._create(
+            "mscclc_comm_create", device, timeout, order, ends_process, ranks, ctypes.byref(shared), rank
+        )
 
     @classmethod
     def from_environment(
         cls, name: str = "", *, device: Optional[int] = None, timeout: Optional[float] = None,
-        order: Optional[str] = None,
+        order: Optional[str] = None, ends_process: bool = False,
     ) -> "Communicator":  # fmt: skip
         """The same for a process that torchrun, mpirun or srun has started."""
         comm = cls.__new__(cls)
         group = b"" if name == "" else as_text(name, "the name")
-        comm._create("mscclc_comm_create_env", device, timeout, order, group)
+        comm._create("mscclc_comm_create_env", device, timeout, order, ends_process, group)
         return comm
 
     @classmethod
     def from_mpi(
         cls, mpi: Any, *, device: Optional[int] = None, timeout: Optional[float] = None,
-        order: Optional[str] = None,
+        order: Optional[str] = None, ends_process: bool = False,
     ) -> "Communicator":  # fmt: skip
         """Collective over the ranks of a communicator of mpi4py, which are the same here."""
         rank = mpi.Get_rank()
         id = shared_id(rank, lambda own: mpi.bcast(own, root=0))
-        return cls(mpi.Get_size(), id, rank, device=device, timeout=timeout, order=order)
+        return cls(
+            mpi.Get_size(), id, rank, device=device, timeout=timeout, order=order, ends_process=ends_process
+        )
 
     @classmethod
     def from_store(
         cls, store: Any, ranks: int, rank: int, name: str, *, device: Optional[int] = None,
-        timeout: Optional[float] = None, order: Optional[str] = None,
+        timeout: Optional[float] = None, order: Optional[str] = None, ends_process: bool = False,
     ) -> "Communicator":  # fmt: skip
         """The same for ranks that share a store of torch.distributed, or what has its `set(key,
         text)` and a `get(key)` that waits. `name` is one that no communicator of the store has had."""
@@ -143,9 +149,12 @@ class Communicator(Collectives):
             why_not = text.startswith(_NO_ID)
             return text[len(_NO_ID) :] if why_not else bytes.fromhex(text)
 
-        return cls(ranks, shared_id(rank, broadcast), rank, device=device, timeout=timeout, order=order)
+        return cls(
+            ranks, shared_id(rank, broadcast), rank, device=device, timeout=timeout, order=order,
+            ends_process=ends_process,
+        )  # fmt: skip
 
-    def _create(self, function, device, timeout, order, *arguments):
+    def _create(self, function, device, timeout, order, ends_process, *arguments):
         self._handle = None
         self._process = os.getpid()
         self._plans = []  # what load() has loaded
@@ -154,7 +163,7 @@ class Communicator(Collectives):
         milliseconds = _milliseconds(timeout)
         self._unfinished = []  # stream and buffers of works that nothing refers to any more
         config = Config(
-            ctypes.sizeof(Config), self._device, milliseconds, 0, None, 0, order_number(order)
+            ctypes.sizeof(Config), self._device, milliseconds, 0, None, 0, order_number(order), ends_process
         )
         handle = ctypes.c_void_p()
 

@@ -114,7 +114,8 @@ class Backend(torchcomms.TorchCommBackend):
         self._store, self._splits = store, itertools.count()
         self._unfinished, self._gpus = deque(), set()  # calls, and the GPUs that had some
         self._word = torch.zeros(1, device=device)  # what a barrier of a GPU adds up
-        self._state = _State(name, create(of_group, Options(fallback=fallback == "1")))
+        ends = options.abort_process_on_timeout_or_error
+        self._state = _State(name, create(of_group, Options(fallback=fallback == "1"), ends))
         weakref.finalize(self, _State.warn, self._state)
         try:
             self.barrier(False)

@@ -11,6 +11,8 @@ import faulthandler
 import gc
 import importlib
 import os
+import signal
+import subprocess
 import sys
 import traceback
 
@@ -76,6 +78,49 @@ def refused(call, *words):
             assert word in str(error), f"no '{word}' in: {error}"
         return
     raise AssertionError("it was not refused")
+
+
+CUT_SHORT = """
+import os, sys, time
+import mscclc
+import torch, torch.distributed as dist
+import mscclc.torch
+backend, store, rank, size = *sys.argv[1:3], int(sys.argv[3]), int(sys.argv[4])
+dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=size)
+exec(sys.argv[5])  # what makes call()
+call()
+
+def has_launched(rank):
+    with open(f"{store}.log{rank}") as log:
+        return "call 2 of executable" in log.read()
+
+if rank == size - 1:
+    while not all(has_launched(r) for r in range(size - 1)):
+        time.sleep(0.01)
+    os._exit(0)
+try:
+    call()
+except (dist.DistBackendError, mscclc.LibraryError):
+    os._exit(7)
+"""
+
+
+def a_call_is_cut_short(ranks, backend, call, handling, ends):
+    """Checks how processes end in whose second call() the last rank dies. `call`: Python that makes it."""
+    store = f"{ranks.folder}/cut short {handling}"
+    log = f"{store}.log{ranks.rank}"
+    environment = {**os.environ, "MSCCLC_DEBUG": "INFO", "MSCCLC_DEBUG_SUBSYS": "CALL", "MSCCLC_DEBUG_FILE": log}
+    if handling is not None:
+        environment["TORCH_MSCCLC_ASYNC_ERROR_HANDLING"] = handling
+    arguments = [backend, store, str(ranks.rank), str(ranks.size), call]
+    done = subprocess.run(
+        [sys.executable, "-c", CUT_SHORT, *arguments], env=environment, capture_output=True, text=True
+    )
+    with open(log) as file:
+        said = file.read() + done.stderr
+    dies = ranks.rank == ranks.size - 1
+    assert done.returncode == (0 if dies else -signal.SIGABRT if ends else 7), (handling, done, said)
+    assert ("this process ends, as calls of its rank were cut short" in said) == (ends and not dies), said
 
 
 def init(ranks, backend="mscclc", name="store", **more):

@@ -12,12 +12,13 @@ import unittest.mock
 
 import torch
 import torch.distributed as dist
-from checks import PATIENCE, equal, init, refused
+from checks import PATIENCE, a_call_is_cut_short, equal, init, refused
 
 import mscclc
 import mscclc.torch
 from mscclc.torch import adapter, orders
 from mscclc.torch.backend import create
+from mscclc.torch.options import ends_process
 
 ALONE = True
 
@@ -405,8 +406,21 @@ def a_rank_that_dies(ranks):
     refused(lambda: _sum(ranks), "all_reduce 2", "peer failed")  # not a timeout
 
 
+def calls_that_are_cut_short(ranks):
+    """On the host they end the process where it is asked for; without that they are errors."""
+    for handling, ends in (("1", True), ("0", False), (None, False)):
+        a_call_is_cut_short(ranks, "mscclc", "def call(): dist.all_reduce(torch.ones(3))", handling, ends)
+    name = "TORCH_MSCCLC_ASYNC_ERROR_HANDLING"
+    for value, where in (("", 1), ("0", 0), ("1", 2)):
+        with unittest.mock.patch.dict(os.environ, {name: value}):
+            assert ends_process() == where, value
+    with unittest.mock.patch.dict(os.environ, {name: "yes"}):
+        refused(lambda: init(ranks, name="wrong handling"), f"{name} is 0 or 1, not 'yes'")
+
+
 CHECKS = [
     no_adapter, spellings, stores, many_times, dropped_with_works, parts_of_groups, debug_wrapper, fallback,
     timeouts, timeouts_that_are_set_later, aborts, aborts_before_ranks_have_met,
-    aborts_before_a_message_is_met, barriers_that_name_devices, after_fork, the_end_of_the_interpreter, sizes_that_differ, a_rank_that_dies,
+    aborts_before_a_message_is_met, barriers_that_name_devices, after_fork, the_end_of_the_interpreter,
+    calls_that_are_cut_short, sizes_that_differ, a_rank_that_dies,
 ]  # fmt: skip

@@ -4,7 +4,7 @@ import mscclc
 import mscclc.torch.plans as plans
 import torch
 import torch.distributed as dist
-from checks import EXCHANGE, device, equal, refused
+from checks import EXCHANGE, a_call_is_cut_short, device, equal, refused
 
 
 def _load(name, **more):
@@ -72,4 +72,17 @@ def mistakes(ranks):
     refused(lambda: plans.load("bad", "{}", max_bytes=4), "error")
 
 
-CHECKS = [by_name, compiled, checked, mistakes]
+CALL = f"""
+import mscclc.torch.plans as plans
+plans.load("sum", mscclc.compile({EXCHANGE!r}), max_bytes=64)
+def call(): torch.ops.mscclc.run_plan_(torch.ones(3), torch.zeros(3), "sum")
+"""
+
+
+def calls_that_are_cut_short(ranks):
+    """The group's backend is another one, so the variable says what is to be."""
+    for handling, ends in (("1", True), ("0", False)):
+        a_call_is_cut_short(ranks, "gloo", CALL, handling, ends)
+
+
+CHECKS = [by_name, compiled, checked, mistakes, calls_that_are_cut_short]

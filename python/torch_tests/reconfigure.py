@@ -49,6 +49,7 @@ class Changing:
 def the_order_of_the_handles_is_that_of_the_ranks(ranks):
     with Changing(ranks, "order") as group:
         assert dist._supports_reconfigure()
+        assert torch.ops.mscclc.group_changes(dist.group.WORLD.group_name, torch.device("cpu"))
         assert len(set(group.handles)) == ranks.size, group.handles
         refused(lambda: dist.all_reduce(torch.ones(3)), "has no ranks: reconfigure() gives it some")
         group.get(1, group.handles[::-1])
@@ -127,6 +128,7 @@ def who_does_not_come_is_waited_for_no_longer_than_said(ranks):
 def fixed_groups_refuse(ranks):
     init(ranks, name="fixed")
     assert not dist._supports_reconfigure()
+    assert not torch.ops.mscclc.group_changes(dist.group.WORLD.group_name, torch.device("cpu"))
     refused(dist._get_reconfigure_handle, "without enable_reconfigure=True")
     refused(lambda: dist._reconfigure(uuid=1, handles=["any"]), "without enable_reconfigure=True")
     dist.destroy_process_group()

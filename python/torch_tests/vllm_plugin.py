@@ -10,7 +10,7 @@ import unittest.mock
 
 import torch
 import torch.distributed as dist
-from checks import equal, refused
+from checks import a_call_is_cut_short, equal, refused
 
 from mscclc._numbers import ORDERS
 
@@ -162,4 +162,19 @@ def compiled(ranks):
     dist.barrier(ranks.gloo)
 
 
-CHECKS = [entry_point, defaults, collectives, left_to_vllm, no_such_gpu, batch_invariant, compiled]
+CALL = """
+from mscclc.vllm.tensors import TensorCalls
+calls = TensorCalls(dist.group.WORLD, "cpu")
+def call(): calls.all_reduce(torch.ones(3))
+"""
+
+
+def calls_that_are_cut_short(ranks):
+    """They end the process as those of groups do."""
+    for handling, ends in (("1", True), ("0", False)):
+        a_call_is_cut_short(ranks, "gloo", CALL, handling, ends)
+
+
+CHECKS = [
+    entry_point, defaults, collectives, left_to_vllm, no_such_gpu, batch_invariant, compiled, calls_that_are_cut_short,
+]  # fmt: skip

@@ -55,7 +55,8 @@ class Bootstrap {
   }
 
   /// Calls fn(why) once, from a thread of the bootstrap, when a rank has died or has left with
-  /// fail(); at once if that is known already. fn must not call the bootstrap.
+  /// fail(); at once if that is known already. fn must not call the bootstrap. Each that was given
+  /// is called, in their order.
   virtual void on_failure(std::function<void(const std::string& why)> fn) = 0;
   /// Notifies all other ranks that this one gives up, and why: their on_failure() is called.
   virtual void fail(const std::string& why) = 0;

@@ -72,6 +72,11 @@ struct CommunicatorOptions {
   /// How long a wait of a running call may take; 0: as MSCCLC_TIMEOUT says (docs/environment.md);
   /// 49 days or more: forever.
   std::chrono::milliseconds timeout{0};
+  /// The process ends (SIGABRT) as soon as blocks of this rank have given up, as another rank
+  /// failed or a wait took too long, unless an error has reached the program before: what follows
+  /// on the stream would take incomplete data for whole. A rank that waits for nothing goes on.
+  /// Each rank's own affair.
+  bool ends_process = false;
 };
 
 struct LoadOptions {

@@ -18,6 +18,8 @@ namespace mscclc {
 constexpr std::chrono::milliseconds kAskAgain{50};
 /// The watchdog looks whether blocks have given up.
 constexpr std::chrono::milliseconds kWatchdogPeriod{100};
+/// When ranks have failed, it looks more often for so long: blocks see it at once, if they run.
+constexpr std::chrono::milliseconds kHaste{50};
 /// The bootstrap's threads look up, while something is under way.
 constexpr std::chrono::milliseconds kBusyTick{20};
 /// How long nothing is accepted where there are no descriptors left.
@@ -66,6 +68,8 @@ constexpr std::chrono::milliseconds kGraceForHub{3000};
 constexpr std::chrono::milliseconds kReportTime{10'000};
 /// The last lines of the log, as a process ends, wait so long for a reader that takes none.
 constexpr std::chrono::milliseconds kLastLines{1000};
+/// A process that ends since a call was cut short waits so long for those reports.
+constexpr std::chrono::milliseconds kShortReportTime{500};
 /// Rank 0 looks so long for a hub where its job's ranks look for one, if that is another machine.
 /// Without it ranks that meet in two places end later, after MSCCLC_TIMEOUT.
 constexpr std::chrono::milliseconds kTwinPatience{1000};

@@ -17,12 +17,11 @@ namespace mscclc::testing {
 namespace {
 
 std::string run_rank(std::unique_ptr<Bootstrap> bootstrap, const RankBody& body,
-                     std::chrono::milliseconds waits, const OpenDevice& open,
+                     const CommunicatorOptions& options, const OpenDevice& open,
                      Diagnostics& diagnostics) {
   if (bootstrap == nullptr) return text(diagnostics);
   std::shared_ptr<Device> device = open(bootstrap->rank(), diagnostics);  // nullptr: all learn it
-  auto communicator =
-      Communicator::create(std::move(bootstrap), device, {.timeout = waits}, diagnostics);
+  auto communicator = Communicator::create(std::move(bootstrap), device, options, diagnostics);
   return communicator == nullptr ? text(diagnostics) : body(*communicator);
 }
 
@@ -63,7 +62,7 @@ std::vector<std::string> threads(uint32_t ranks, const RankBody& body, const Tim
   for (uint32_t r = 0; r < ranks; ++r) {
     running.emplace_back([&, r, own = std::move(bootstraps[r])]() mutable {
       Diagnostics diagnostics;
-      said[r] = run_rank(std::move(own), body, timeouts.waits, open, diagnostics);
+      said[r] = run_rank(std::move(own), body, {.timeout = timeouts.waits}, open, diagnostics);
     });
   }
   for (std::thread& thread : running) thread.join();
@@ -116,8 +115,9 @@ std::vector<Outcome> processes(uint32_t ranks, const RankBody& body, const Timeo
       Diagnostics diagnostics;
       std::unique_ptr<Bootstrap> bootstrap = meet(r, ranks, ids, timeouts, diagnostics);
       if (wrap && bootstrap != nullptr) bootstrap = wrap(std::move(bootstrap));
-      const std::string said =
-          run_rank(std::move(bootstrap), body, timeouts.waits, open, diagnostics);
+      const std::string said = run_rank(
+          std::move(bootstrap), body,
+          {.timeout = timeouts.waits, .ends_process = timeouts.ends_process}, open, diagnostics);
       _exit(write(out[1], said.data(), said.size()) < 0 ? 1 : 0);
     }
     close(out[1]);

@@ -28,6 +28,7 @@ struct Timeouts {
   std::chrono::milliseconds silence = kSilence;  ///< of processes: then a rank counts as dead
   /// A rank that stops itself, and is killed when all others have ended: processes() only.
   std::optional<uint32_t> stopped = {};
+  bool ends_process = false;  ///< CommunicatorOptions::ends_process: processes() only
 };
 
 /// What a rank does with its communicator; "" if all was well.

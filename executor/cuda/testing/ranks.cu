@@ -53,6 +53,8 @@ const char* name(WaitFor what) {
       return "flush";
     case WaitFor::flag:
       return "flag";
+    case WaitFor::skipped:
+      return "nothing, as it was skipped";
   }
   return "?";
 }

@@ -17,7 +17,7 @@ from .._numbers import order_number
 from ..errors import UsageError
 from . import orders
 from .adapter import load
-from .options import Options
+from .options import Options, ends_process
 
 _numbers = itertools.count()
 _of_parts = torch.library.Library("mscclc", "FRAGMENT")
@@ -39,14 +39,16 @@ def order(name):
         torch.ops.mscclc.set_order(before)
 
 
-def create(of_group, options) -> dist.Backend:
-    """The creator that torch calls: `of_group` are its DistributedBackendOptions."""
+def create(of_group, options, ends: bool = True) -> dist.Backend:
+    """The creator that torch calls: `of_group` are its DistributedBackendOptions. Without `ends`, the process
+    goes on where calls were cut short, whatever the variable says."""
     if options is None:
         options = Options()
     if not isinstance(options, Options):
         raise UsageError(
             f"pg_options of mscclc are mscclc.torch.Options, not {type(options).__name__}"
         )
+    where = ends_process() if ends else 0
     _load()
     number = next(_numbers)
     given, made = f"mscclc/given/{number}", f"mscclc/made/{number}"
@@ -61,7 +63,7 @@ def create(of_group, options) -> dist.Backend:
         milliseconds = round(of_group.timeout.total_seconds() * 1000)
         torch.ops.mscclc.make_backend(
             given, made, of_group.group_id, milliseconds, options.symmetric,
-            order_number(options.order), changing,
+            order_number(options.order), changing, where,
         )
         try:
             return _resolve_process_group(made)._get_backend(torch.device("cpu"))

@@ -15,6 +15,19 @@ def _of_environment(name: str) -> bool:
     return value == "1"
 
 
+def ends_process() -> int:
+    """Where the process ends as soon as a call of its was cut short, unless an error has reached the program
+    before: what follows on a GPU's stream would take incomplete data for whole, as the host does not wait. 0:
+    nowhere; 1: on GPUs; 2: on the host, too."""
+    name = "TORCH_MSCCLC_ASYNC_ERROR_HANDLING"
+    return (2 if _of_environment(name) else 0) if os.environ.get(name) else 1
+
+
+def ends_process_on(device_type: str) -> bool:
+    """Whether it does on "cpu" or "cuda"."""
+    return ends_process() >= (2 if device_type == "cpu" else 1)
+
+
 @dataclass(frozen=True)
 class Options:
     """All ranks have the same. What is not said, a variable says: 1, or 0, the default.

@@ -14,6 +14,7 @@ from ..communicator import MOST_SECONDS, Communicator, LoadedPlan, id_of_group, 
 from ..errors import UsageError
 from ..row_plans import RowPlans
 from . import orders
+from .options import ends_process_on
 
 _NAMES = {
     torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16",
@@ -63,11 +64,24 @@ def _keep(name, group, device, load_by):
 
 def communicator(group: Optional[dist.ProcessGroup], device: torch.device) -> Communicator:
     """Collective: a communicator of its own over a group, for tensors of a device. Ranks wait as long as the group's
-    do."""
+    do, and end as they do where calls are cut short."""
     rank, ranks = dist.get_rank(group), dist.get_world_size(group)
     id = id_of_group(group)
     number = device.index if device.type == "cuda" else None
-    return Communicator(ranks, id, rank, device=number, timeout=_timeout(group, device))
+    return Communicator(
+        ranks, id, rank, device=number, timeout=_timeout(group, device), ends_process=_ends_process(group, device)
+    )
+
+
+def _ends_process(group, device):
+    """Whether calls that are cut short end the process: not where reconfigure() then gives the group other ranks."""
+    ranks = dist.group.WORLD if group is None else group
+    try:
+        if torch.ops.mscclc.group_changes(ranks.group_name, device):
+            return False
+    except (AttributeError, RuntimeError):  # no adapter, or the group has no backend for the device
+        pass
+    return ends_process_on(device.type)
 
 
 def _timeout(group, device):

@@ -14,6 +14,7 @@ from .._library import Call, library
 from .._numbers import DTYPE_DEFAULT, DTYPES, KINDS, OPS, order_number
 from ..communicator import Communicator, id_of_group
 from ..errors import LibraryError, UsageError
+from ..torch.options import ends_process_on
 
 _NAMES = {
     torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float64: "f64",
@@ -39,8 +40,9 @@ class TensorCalls:
         try:
             id = id_of_group(group)
             self._comm = Communicator(
-                self.size, id, rank, device=self._device.index if on_gpu else None, order=order
-            )
+                self.size, id, rank, device=self._device.index if on_gpu else None, order=order,
+                ends_process=ends_process_on(self._device.type),
+            )  # fmt: skip
         except LibraryError as error:
             raise UsageError(
                 f"{error}; VLLM_PLUGINS= (no plug-ins) makes vLLM start without mscclc"

@@ -71,10 +71,13 @@ void write_trace(const RankGroup& group) {
 }  // namespace
 
 struct Communicator::State {
-  explicit State(std::shared_ptr<RankGroup> of) : group(std::move(of)), monitor(group) {}
+  State(std::shared_ptr<RankGroup> of, bool ends_process)
+      : group(std::move(of)), monitor(group, ends_process) {}
   ~State() {
     write_trace(*group);
+    const auto held = monitor.executables();  // the monitor looks at them when all has ended
     group->running.close();
+    monitor.close();
   }
 
   const std::shared_ptr<RankGroup> group;
@@ -182,7 +185,7 @@ std::unique_ptr<Communicator> Communicator::create(std::unique_ptr<Bootstrap> bo
     return nullptr;
   }
   const auto group = make_group(std::move(bootstrap), std::move(device), options, diagnostics);
-  auto state = std::make_unique<State>(group);
+  auto state = std::make_unique<State>(group, options.ends_process);
   const bool able = group->failure != nullptr && state->monitor.start(diagnostics);
   if (!meet(*group, able, diagnostics)) return nullptr;
   log(LogLevel::info, LogArea::init, group->rank(),
@@ -347,6 +350,7 @@ void Communicator::abort(const Diagnostics& why) {
 }
 
 void Communicator::abort(const std::string& why) {
+  state_->group->failure->note_known();
   state_->group->fail("aborted", why);
   state_->monitor.write_down();
 }

@@ -181,6 +181,7 @@ std::string reason(const Program& program, uint32_t rank, const Fault& fault,
     case WaitFor::flag:
       return awaited_flag_text(program, rank, fault);
     case WaitFor::nothing:
+    case WaitFor::skipped:
       break;
   }
   return "waits";
@@ -188,13 +189,19 @@ std::string reason(const Program& program, uint32_t rank, const Fault& fault,
 
 }  // namespace
 
+bool have_given_up(const Fault* faults, uint32_t blocks) {
+  return std::any_of(faults, faults + blocks, [](const Fault& fault) {
+    return load_acquire<uint32_t>(&fault.what) != static_cast<uint32_t>(WaitFor::nothing);
+  });
+}
+
 size_t describe_faults(const Program& program, uint32_t rank, const Fault* faults, uint32_t blocks,
                        const PeerMemory& region, std::vector<Note>& notes,
                        std::set<uint32_t>& awaited) {
   size_t count = 0;
   for (uint32_t b = 0; b < blocks; ++b) {
     const auto what = static_cast<WaitFor>(load_acquire<uint32_t>(&faults[b].what));
-    if (what == WaitFor::nothing) continue;
+    if (what == WaitFor::nothing || what == WaitFor::skipped) continue;
     const Fault fault = faults[b];
     for (const uint32_t peer : ranks_awaited(program, rank, fault, region)) {
       if (peer != rank) awaited.insert(peer);

@@ -37,7 +37,13 @@ void Failure::conclude(const std::string& verdict) {
   concluded_ = true;
 }
 
-Diagnostic* Failure::report(Diagnostics& diagnostics) const {
+Diagnostic* Failure::report(Diagnostics& diagnostics) {
+  Diagnostic* const error = describe(diagnostics);
+  if (error != nullptr) note_known();
+  return error;
+}
+
+Diagnostic* Failure::describe(Diagnostics& diagnostics) const {
   const std::lock_guard lock(mutex_);
   if (code_.empty()) return nullptr;
   size_t end = std::min(why_.find('\n'), why_.size());

@@ -32,14 +32,21 @@ class Failure {
   bool happened() const { return happened_.load(std::memory_order_acquire); }
   /// True if no wait of this rank lasts any longer: after set(), or when a block has given up.
   bool waits_end() const;
-  /// Adds the error, if there is one. The reference is valid until the next diagnostic.
-  Diagnostic* report(Diagnostics& diagnostics) const;
+  /// Adds the error, if there is one, for the program, which then knows of it. The reference is
+  /// valid until the next diagnostic.
+  Diagnostic* report(Diagnostics& diagnostics);
+  /// The same for the log.
+  Diagnostic* describe(Diagnostics& diagnostics) const;
+  /// An error of the communicator reaches the program by other means, or it is the program's own.
+  void note_known() { known_.store(true, std::memory_order_release); }
+  bool is_known() const { return known_.load(std::memory_order_acquire); }
   /// For RankContext::abort.
   const uint32_t* word() const { return reinterpret_cast<const uint32_t*>(word_->data()); }
 
  private:
   const std::unique_ptr<Memory> word_;
   std::atomic<bool> happened_{false};
+  std::atomic<bool> known_{false};
   mutable std::mutex mutex_;
   std::string code_, why_;
   bool concluded_ = false;

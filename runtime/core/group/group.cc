@@ -105,6 +105,7 @@ void RankGroup::report_unable(const std::vector<Unable>& unable, std::string_vie
 
 // Of what this rank has ended itself, its bootstrap knows only that it has given up.
 void RankGroup::report_broken(bool able, Diagnostics said, Diagnostics& diagnostics) const {
+  if (failure != nullptr) failure->note_known();
   if (failure != nullptr && failure->is_own()) {
     said = {};
     const std::string code = failure->report(said)->code;
@@ -144,6 +145,7 @@ void RankGroup::fail(const std::string& code, const std::string& why) {
 }
 
 void RankGroup::fail(const Diagnostics& diagnostics) {
+  failure->note_known();
   const Diagnostic* error = last_error(diagnostics);
   fail(error == nullptr ? "aborted" : error->code, text_of(error));
 }

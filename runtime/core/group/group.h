@@ -72,7 +72,7 @@ struct RankGroup {
   void report_hang(const std::set<uint32_t>& awaited, const std::string& why, bool wait);
   /// Ends everything, here and on the other ranks.
   void fail(const std::string& code, const std::string& why);
-  /// The same, for the last error of these.
+  /// The same, for the last error of these, which the program gets.
   void fail(const Diagnostics& diagnostics);
 
  private:

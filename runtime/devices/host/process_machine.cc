@@ -28,7 +28,7 @@ ProcessMachine::ProcessMachine(const device::LaunchPlan& plan, uint32_t block, F
 // A call after one that was given up does nothing: peers would take its signals for those that
 // are missing.
 void ProcessMachine::run() {
-  if (load_acquire<uint32_t>(rank_.abort) != 0) stop();
+  if (load_acquire<uint32_t>(rank_.abort) != 0) give_up({WaitFor::skipped, 0, 0}, 0);
   const auto* header = reinterpret_cast<const device::StepHeader*>(
       plan_.programs + uint64_t{block_} * plan_.program_bytes);
   const device::Steps program(header);
@@ -90,7 +90,7 @@ void ProcessMachine::give_up(const Waiting& waiting, uint64_t seen) {
   auto* what = reinterpret_cast<uint32_t*>(&fault.what);
   if (load_acquire<uint32_t>(what) == 0) {
     fault.index = waiting.index;
-    fault.op = step_->source;
+    fault.op = step_ == nullptr ? 0 : step_->source;
     fault.high = waiting.high;
     fault.expected = waiting.expected;
     fault.seen = seen;
@@ -98,10 +98,6 @@ void ProcessMachine::give_up(const Waiting& waiting, uint64_t seen) {
   }
   // Blocks only read the word while all is well.
   store_release<uint32_t>(const_cast<uint32_t*>(rank_.abort), 1);
-  stop();
-}
-
-void ProcessMachine::stop() {
   gave_up_ = true;
   for (;;) fiber_.suspend();
 }

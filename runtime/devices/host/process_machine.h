@@ -131,7 +131,6 @@ class ProcessMachine {
   bool patient();
   /// Records why, and does not return.
   void give_up(const Waiting& waiting, uint64_t seen);
-  void stop();
   uint64_t post(const device::PortRequest& request);
   void await_flush(uint32_t channel, uint64_t number);
 

@@ -100,6 +100,15 @@ TEST_CASE("a flush that does not come is reported with its channel") {
   CHECK(block.abort == 1);
 }
 
+TEST_CASE("a block that begins after calls were given up does nothing, and says so") {
+  Flusher block(0);
+  block.abort = 1;
+  CHECK(!block.ends());
+  CHECK(block.machine->gave_up());
+  CHECK(block.fault.what == device::WaitFor::skipped);
+  CHECK(block.claimed == 0);
+}
+
 TEST_CASE("a block stamps when it began each step, if it is asked to") {
   uint64_t row[device::kStampHead + 1] = {~0ull, ~0ull, ~0ull, ~0ull, ~0ull};
   Flusher block(0);

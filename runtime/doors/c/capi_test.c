@@ -2,6 +2,7 @@
  * function, and arguments that are wrong. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,8 @@ _Static_assert(offsetof(mscclc_config_t, device) == 8 &&
                    offsetof(mscclc_config_t, ready_bytes) == 16 &&
                    offsetof(mscclc_config_t, registry) == 24 &&
                    offsetof(mscclc_config_t, beside) == 32 &&
-                   offsetof(mscclc_config_t, order) == 40 && sizeof(mscclc_config_t) == 48,
+                   offsetof(mscclc_config_t, order) == 40 &&
+                   offsetof(mscclc_config_t, ends_process) == 48 && sizeof(mscclc_config_t) == 56,
                "config");
 _Static_assert(offsetof(mscclc_store_t, user) == 8 && offsetof(mscclc_store_t, set) == 16 &&
                    offsetof(mscclc_store_t, get) == 24 && offsetof(mscclc_store_t, remove) == 32 &&
@@ -625,6 +627,45 @@ static void split_of_who_dies(uint32_t rank, const int pipe_fds[2]) {
   OK(mscclc_comm_destroy(comm));
 }
 
+/* Rank 1 dies when rank 0 has launched a call, which ends the process of rank 0, as its config
+ * says. */
+static void rank_that_ends(uint32_t rank, const int pipe_fds[2]) {
+  mscclc_comm_t *const parent = comm_of_a_process(2, rank, pipe_fds), *comm = NULL;
+  mscclc_config_t config = host();
+  mscclc_stream_t stream = NULL;
+  float data[5] = {0};
+  char byte = 0;
+  config.ends_process = 1;
+  OK(mscclc_comm_split(parent, 0, (int32_t)rank, &comm, &config));
+  OK(mscclc_stream_create(comm, &stream));
+  OK(mscclc_allreduce(comm, data, data, 5, MSCCLC_F32, MSCCLC_SUM, stream));
+  if (rank == 1) {
+    OK(mscclc_stream_synchronize(comm, stream));
+    CHECK(read(pipe_fds[0], &byte, 1) == 1);
+    _exit(0);
+  }
+  OK(mscclc_allreduce(comm, data, data, 5, MSCCLC_F32, MSCCLC_SUM, stream));
+  CHECK(write(pipe_fds[1], &byte, 1) == 1);
+  (void)mscclc_stream_synchronize(comm, stream);
+  _exit(1);
+}
+
+static void a_process_that_ends(void) {
+  int pipe_fds[2], status = 0;
+  pid_t children[2];
+  CHECK(pipe(pipe_fds) == 0);
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    children[rank] = fork();
+    CHECK(children[rank] >= 0);
+    if (children[rank] == 0) rank_that_ends(rank, pipe_fds);
+  }
+  CHECK(waitpid(children[1], &status, 0) == children[1]);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK(waitpid(children[0], &status, 0) == children[0]);
+  CHECK(close(pipe_fds[0]) == 0 && close(pipe_fds[1]) == 0);
+  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
 /* A parent makes the id, and its children are the ranks. The thread sanitizer allows no threads in
  * children of a process with threads; the address sanitizer's allocator leaves a child the locks
  * that its parent's threads held. */
@@ -1140,6 +1181,7 @@ int main(void) {
   processes(2, split_of_who_dies);
   processes(2, calls_that_are_compared_wait);
   processes(1, limit_at_a_store);
+  a_process_that_ends();
 #if !defined(MSCCLC_TSAN) && !defined(MSCCLC_ASAN)
   children_of_who_made_the_id();
 #endif

@@ -79,8 +79,9 @@ mscclc_result_t finish(std::unique_ptr<Bootstrap> bootstrap, Part part, mscclc_c
   made->device = part.able ? open_device(part.config.device, diagnostics) : nullptr;
   made->registry = std::move(part.registry);
   made->config = part.config;
-  made->communicator = Communicator::create(std::move(bootstrap), made->device,
-                                            {.timeout = part.timeout}, diagnostics);
+  made->communicator = Communicator::create(
+      std::move(bootstrap), made->device,
+      {.timeout = part.timeout, .ends_process = part.config.ends_process != 0}, diagnostics);
   if (made->communicator == nullptr) return fail(diagnostics);
   made->collectives = Collectives::create(*made->communicator, made->registry,
                                           {.ready_bytes = part.config.ready_bytes,

@@ -32,10 +32,8 @@
  * mscclc_stream_create(), where NULL is none. Sizes are in bytes where they are called bytes, and
  * in elements where they are called count.
  *
- * No thread may be cancelled (pthread_cancel) inside a function: that ends the process.
- *
- * Callbacks: no C++ exception may leave them. The library has a C++ runtime of its own, by which
- * the exception would end the process.
+ * No thread may be cancelled (pthread_cancel) inside a function, and no C++ exception may leave a
+ * callback: the library has a C++ runtime of its own, and either ends the process.
  *
  * Structs begin with their size, as the caller was compiled with it: set it by the macros. Later
  * versions add members at the end, and functions; they change and remove none (docs/c_api.md). */
@@ -164,16 +162,19 @@ typedef struct mscclc_config {
   /* Where plans come from; NULL: the registry of the process, or the parent's in
    * mscclc_comm_split(). It may be destroyed at once. */
   mscclc_registry_t *registry;
-  /* So many communicators of the GPU, this one counted, make calls in an order that is not the same
-   * on all ranks, as those of messages do. Each gets plans whose thread blocks have room beside
-   * those of the others, or calls might wait for one another's room. 0: only this one. The same on
-   * all ranks. */
+  /* So many communicators of the GPU, this one counted, make calls in orders that ranks differ in,
+   * as those of messages do. Each gets plans whose thread blocks have room beside those of the
+   * others, or calls might wait for one another's. 0: only this one. The same on all ranks. */
   uint64_t beside;
   /* What the bits of sums keep to, of calls that do not say it. The same on all ranks. */
   mscclc_order_t order;
+  /* Not 0: the process ends (SIGABRT) as soon as a call of this rank was cut short, as another rank
+   * has failed or it waited too long, unless a function has returned an error before. What follows
+   * on the stream would take incomplete data for whole. */
+  uint64_t ends_process;
 } mscclc_config_t;
 #define MSCCLC_CONFIG_INIT \
-  { sizeof(mscclc_config_t), 0, 0, 0, NULL, 0, 0 }
+  { sizeof(mscclc_config_t), 0, 0, 0, NULL, 0, 0, 0 }
 
 /* A key-value store that all ranks share: c10d's, Redis, files, MPI. Callbacks answer 0, or
  * anything else where they fail; they are called in the thread of mscclc_comm_create_store(). */
@@ -181,8 +182,7 @@ typedef struct mscclc_store {
   size_t size;
   void *user;
   int (*set)(void *user, const char *key, const void *value, size_t bytes);
-  /* Waits until the key is there, timeout_ms at most. *bytes: the room in `value`, then the value's
-   * length. */
+  /* Waits for the key, timeout_ms at most. *bytes: the room in `value`, then the value's length. */
   int (*get)(void *user, const char *key, void *value, size_t *bytes, uint32_t timeout_ms);
   /* The key is not needed any more. May be NULL. */
   int (*remove)(void *user, const char *key);

@@ -6,6 +6,11 @@
 #include "runtime/support/process/quiet_thread.h"
 
 namespace mscclc {
+namespace {
+
+constexpr std::chrono::milliseconds kHastyPeriod{1};
+
+}  // namespace
 
 /// The watchdog of a process: it ends with the last watch, so that none is left when main() ends.
 struct Watchdog::OfProcess {
@@ -32,7 +37,7 @@ std::unique_ptr<Watchdog::Watch> Watchdog::watch(std::function<void()> look,
 
 Watchdog::~Watchdog() {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(resting_);
     stop_ = true;
   }
   changed_.notify_all();
@@ -44,9 +49,33 @@ void Watchdog::remove(uint64_t number) {
   watched_.erase(number);
 }
 
+// The callers may hold what a look waits for, so it takes only the mutex of the rest.
+void Watchdog::hasten() {
+  {
+    const std::lock_guard lock(resting_);
+    haste_until_ = Clock::now() + kHaste;
+    new_haste_ = true;
+  }
+  changed_.notify_all();
+}
+
+std::function<void()> Watchdog::Watch::haste() const {
+  return [weak = std::weak_ptr(dog_)] {
+    if (const auto dog = weak.lock()) dog->hasten();
+  };
+}
+
+bool Watchdog::rest() {
+  std::unique_lock lock(resting_);
+  changed_.wait_for(lock, Clock::now() < haste_until_ ? kHastyPeriod : kPeriod,
+                    [this] { return stop_ || new_haste_; });
+  new_haste_ = false;
+  return !stop_;
+}
+
 void Watchdog::serve() {
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kPeriod, [this] { return stop_; })) {
+  while (rest()) {
+    const std::lock_guard lock(mutex_);
     for (const auto& [number, look] : watched_) {
       try {
         look();

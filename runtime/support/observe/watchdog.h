@@ -29,6 +29,9 @@ class Watchdog {
     ~Watch() { dog_->remove(number_); }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;
+    /// What makes the watchdog look every millisecond for a while, from any thread, also in a look,
+    /// and after the watch has ended.
+    std::function<void()> haste() const;
 
    private:
     const std::shared_ptr<Watchdog> dog_;
@@ -43,14 +46,21 @@ class Watchdog {
 
  private:
   struct OfProcess;
+  using Clock = std::chrono::steady_clock;
   Watchdog() = default;
   void serve();
+  /// Until it is to look again. False: until the end.
+  bool rest();
+  void hasten();
   void remove(uint64_t number);
 
   std::mutex mutex_;  ///< held while it looks
-  std::condition_variable changed_;
   std::map<uint64_t, std::function<void()>> watched_;
   uint64_t next_ = 0;
+  std::mutex resting_;  ///< of the next four
+  std::condition_variable changed_;
+  Clock::time_point haste_until_{};
+  bool new_haste_ = false;
   bool stop_ = false;
   std::thread thread_;
 };

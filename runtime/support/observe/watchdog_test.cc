@@ -39,5 +39,27 @@ TEST_CASE("a child that was forked while the watchdog looked has its own") {
   CHECK(WEXITSTATUS(status) == 0);
 }
 
+TEST_CASE("haste may be made in a look, and after the watch") {
+  std::atomic<int> looks = 0;
+  std::function<void()> hasten;
+  std::atomic<bool> made = false;
+  Diagnostics diagnostics;
+  auto watch = Watchdog::watch(
+      [&] {
+        if (made) hasten();
+        ++looks;
+      },
+      diagnostics);
+  REQUIRE(watch != nullptr);
+  hasten = watch->haste();
+  made = true;
+  while (looks < 100) {
+    hasten();
+    std::this_thread::yield();
+  }
+  watch.reset();
+  hasten();
+}
+
 }  // namespace
 }  // namespace mscclc

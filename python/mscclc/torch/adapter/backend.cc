@@ -87,6 +87,8 @@ std::shared_ptr<CallQueue> MscclcBackend::queue(const Where& where) {
   membership.device = host ? MSCCLC_HOST : where.device.index();
   membership.timeout = settings_.timeout;
   membership.order = settings_.order;
+  membership.ends_process = !changing_ && settings_.ends_process >= (host ? EndsProcess::everywhere
+                                                                          : EndsProcess::on_gpus);
   std::shared_ptr<CallQueue> queue;
   if (host) {
     queue = std::make_shared<HostCallQueue>(std::move(membership));

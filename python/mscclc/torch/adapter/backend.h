@@ -25,6 +25,9 @@ class MscclcBackend : public c10d::Backend {
   /// Backends that get calls which no plan serves, by the type of the device.
   using Others = std::map<c10::DeviceType, c10::intrusive_ptr<c10d::Backend>>;
 
+  /// On which devices the process ends where a call of its was cut short.
+  enum class EndsProcess : uint8_t { never, on_gpus, everywhere };
+
   struct Settings {
     std::string group;  ///< for messages
     std::chrono::milliseconds timeout;
@@ -33,6 +36,7 @@ class MscclcBackend : public c10d::Backend {
     int32_t order = 0;  ///< mscclc_order_t, of calls that do not say it
     /// There are no ranks until reconfigure() gives the group some.
     bool changing = false;
+    EndsProcess ends_process = EndsProcess::never;  ///< of a group that is not changing
   };
   MscclcBackend(c10::intrusive_ptr<c10d::Store> store, int rank, int size, Settings settings,
                 Others others);

@@ -40,8 +40,8 @@ Communicator::~Communicator() {
   mscclc_comm_t* comm = comm_.exchange(nullptr);
   if (comm == nullptr) return;
   // Calls on a GPU may have failed after the last query. That others have ended first is fine, and
-  // no failure.
-  const auto ended = mscclc_comm_async_error(comm);
+  // no failure. An answer would keep the process from its end, if that is due.
+  const auto ended = membership_.ends_process ? MSCCLC_SUCCESS : mscclc_comm_async_error(comm);
   if (ended != MSCCLC_SUCCESS && !reported_ && why_.empty()) {
     TORCH_WARN("mscclc: ranks have failed, perhaps after the last call of rank ", rank(), ": ",
                reason(ended));
@@ -67,6 +67,7 @@ void Communicator::create() {
       std::clamp<int64_t>(membership_.timeout.count(), 1, int64_t{UINT32_MAX}));
   config.order = membership_.order;
   config.beside = static_cast<uint64_t>(membership_.beside);
+  config.ends_process = membership_.ends_process ? 1 : 0;
   mscclc_comm_t* made = nullptr;
   const mscclc_result_t result = mscclc_comm_create_store(
       &made, static_cast<uint32_t>(membership_.ranks), static_cast<uint32_t>(membership_.rank),

@@ -30,6 +30,7 @@ struct Membership {
   int beside = 1;  ///< communicators of the device whose calls ranks make in different orders
   std::chrono::milliseconds timeout{0};
   int32_t order = MSCCLC_ORDER_DEFAULT;  ///< of calls that do not say it
+  bool ends_process = false;             ///< mscclc_config_t::ends_process
 };
 
 /// Created at its first use, by the thread that uses it. Errors are exceptions: NoPlan, or

@@ -20,14 +20,17 @@ namespace {
 constexpr auto kTypes = {c10::kCPU, c10::kCUDA};
 
 void make_backend(const std::string& given, const std::string& made, const std::string& group,
-                  int64_t timeout_ms, bool symmetric, int64_t order, bool changing) {
+                  int64_t timeout_ms, bool symmetric, int64_t order, bool changing,
+                  int64_t ends_process) {
   const auto from = c10d::resolve_process_group(given);
   MscclcBackend::Others others;
   for (const c10::Device device : from->getDeviceTypes()) {
     others.emplace(device.type(), from->getBackend(device.type()));
   }
-  MscclcBackend::Settings settings{group, std::chrono::milliseconds(timeout_ms), symmetric,
-                                   static_cast<int32_t>(order), changing};
+  MscclcBackend::Settings settings{
+      group,     std::chrono::milliseconds(timeout_ms),
+      symmetric, static_cast<int32_t>(order),
+      changing,  static_cast<MscclcBackend::EndsProcess>(ends_process)};
   const auto backend = c10::make_intrusive<MscclcBackend>(
       store_of(*from), from->getRank(), from->getSize(), std::move(settings), std::move(others));
   const auto result = c10::make_intrusive<c10d::ProcessGroup>(from->getRank(), from->getSize());
@@ -58,6 +61,16 @@ int64_t group_timeout(const std::string& group, const c10::Device& device) {
   return ours->getBackendOptions()->timeout.count();
 }
 
+/// Whether reconfigure(), since torch 2.15, changes the ranks of a group of whatever backend.
+bool group_changes([[maybe_unused]] const std::string& group,
+                   [[maybe_unused]] const c10::Device& device) {
+#ifdef C10D_BACKEND_HAS_RECONFIGURE
+  return c10d::resolve_process_group(group)->getBackend(device.type())->supportsReconfigure();
+#else
+  return false;
+#endif
+}
+
 /// Returns what held before.
 int64_t set_order(int64_t order) {
   return ProcessState::get().order.exchange(static_cast<int32_t>(order));
@@ -72,9 +85,10 @@ void close_workers() {
 TORCH_LIBRARY_FRAGMENT(mscclc, library) {
   library.def(
       "make_backend(str given, str made, str group, int timeout_ms, bool symmetric, "
-      "int order, bool changing) -> ()",
+      "int order, bool changing, int ends_process) -> ()",
       make_backend);
   library.def("group_timeout(str group, Device device) -> int", group_timeout);
+  library.def("group_changes(str group, Device device) -> bool", group_changes);
   library.def("set_order(int order) -> int", set_order);
   library.def("forget_backend(str made) -> ()", forget_backend);
   library.def("close_workers() -> ()", close_workers);
