@@ -33,6 +33,7 @@ from torch._C._distributed_c10d import (
 )
 
 from .errors import UsageError
+from .torch import comms
 from .torch.adapter import load
 from .torch.backend import create
 from .torch.options import Options
@@ -58,6 +59,7 @@ def register() -> None:
     """Makes the backend known to TorchComms, unless the variable names a library of C++."""
     if os.environ.get(LIBRARY_VARIABLE):
         load()  # what such a library of ours (mscclc.torch.comms) is linked to
+        comms.check(os.environ[LIBRARY_VARIABLE])
     else:
         torchcomms.register_backend("mscclc", Backend)
 

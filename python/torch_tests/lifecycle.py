@@ -35,6 +35,8 @@ def no_adapter(ranks):
     os.environ["TORCH_MSCCLC_ADAPTER"] = place
     with unittest.mock.patch.object(adapter, "digest_of_sources", lambda: "newer"):
         refused(lambda: init(ranks, name="stale"), "another version", "python3 -m mscclc.torch.adapter")
+    with unittest.mock.patch.object(torch.ops, "mscclc", types.SimpleNamespace()):  # as from before there was the check
+        refused(lambda: init(ranks, name="older"), "another version", "python3 -m mscclc.torch.adapter")
 
 
 def spellings(ranks):
