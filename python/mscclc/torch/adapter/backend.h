@@ -143,8 +143,7 @@ class MscclcBackend : public c10d::Backend {
     std::string keys;                       ///< what begins the keys of this backend there
     std::string aborted = {};               ///< why its ranks were given up; "": they were not
     bool closed = false;                    ///< there will be no calls any more
-    /// Of calls of all ranks (-1 and -1) and of each two, by first use: the same there on both.
-    std::map<std::pair<int, int>, std::vector<c10::DeviceIndex>> gpus = {};
+    UsedGpus gpus = {};
     /// What the communicator is called that such calls have.
     std::string name_of(const Where& where);
   };
