@@ -485,7 +485,7 @@ c10::intrusive_ptr<c10d::Backend> MscclcBackend::split(const c10::intrusive_ptr<
   return made;
 }
 
-c10::intrusive_ptr<c10d::Store> MscclcBackend::store() {
+c10::intrusive_ptr<c10d::Store> MscclcBackend::store() const {
   const std::lock_guard lock(mutex_);
   return meeting_.store;
 }

@@ -69,7 +69,7 @@ class MscclcBackend : public c10d::Backend {
   WorkPtr reconfigure(const c10d::ReconfigureOptions& options) override;
 #endif
   /// Where its ranks meet: parts of groups have not the store that torch gives their groups.
-  c10::intrusive_ptr<c10d::Store> store();
+  c10::intrusive_ptr<c10d::Store> store() const;
   /// The group makes memory of such devices symmetric, which `find` looks up; `end` is called when
   /// the group has ended. On all ranks between the same calls.
   void expect_symmetric_memory(c10::DeviceType type, FindSymmetric find, void (*end)()) {
@@ -187,7 +187,7 @@ class MscclcBackend : public c10d::Backend {
 
   std::optional<ChangingRank> changing_;  ///< of a group that reconfigure() is for
 
-  std::mutex mutex_;  ///< guards what follows, down to the batch
+  mutable std::mutex mutex_;  ///< guards what follows, down to the batch
   Meeting meeting_;
   std::map<Where, std::shared_ptr<CallQueue>> queues_;
   std::optional<Batch> batch_;
