@@ -37,6 +37,7 @@ from .torch import comms
 from .torch.adapter import load
 from .torch.backend import create
 from .torch.options import Options
+from .torch.plans import is_captured
 
 __all__ = ["Backend", "register"]
 Tensors = Sequence[torch.Tensor]
@@ -322,7 +323,7 @@ class Backend(torchcomms.TorchCommBackend):
             return None
         if not async_op:
             return self._wait(work)
-        if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        if is_captured(device):
             return Work(self, work)  # part of a graph: its end must not be asked for
         while self._unfinished and self._unfinished[0].is_completed():
             self._unfinished.popleft()
