@@ -186,10 +186,10 @@ class Collectives:
     def _make(self, handle, call, queue):
         """Where it waits for other ranks, as the first call of a kind does, Ctrl-C ends that, too."""
         arguments = [handle, ctypes.byref(call), queue]
-        make, waits = library().mscclc_collective, ctypes.c_int32()
+        make, waits, failed = library().mscclc_collective, ctypes.c_int32(), 0
         if not in_group():
-            library().mscclc_waits(*arguments, ctypes.byref(waits))  # what is wrong, the call says
-        if waits:
+            failed = library().mscclc_waits(*arguments, ctypes.byref(waits))
+        if waits or failed:  # what is wrong, the call says, unless nothing is any more
             wait_for(lambda: check(make(*arguments)), lambda: self.abort("interrupted"))
         else:
             check(make(*arguments))

@@ -33,9 +33,11 @@ from torch._C._distributed_c10d import (
 )
 
 from .errors import UsageError
+from .torch import comms
 from .torch.adapter import load
 from .torch.backend import create
 from .torch.options import Options
+from .torch.plans import is_captured
 
 __all__ = ["Backend", "register"]
 Tensors = Sequence[torch.Tensor]
@@ -58,6 +60,7 @@ def register() -> None:
     """Makes the backend known to TorchComms, unless the variable names a library of C++."""
     if os.environ.get(LIBRARY_VARIABLE):
         load()  # what such a library of ours (mscclc.torch.comms) is linked to
+        comms.check(os.environ[LIBRARY_VARIABLE])
     else:
         torchcomms.register_backend("mscclc", Backend)
 
@@ -321,7 +324,7 @@ class Backend(torchcomms.TorchCommBackend):
             return None
         if not async_op:
             return self._wait(work)
-        if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        if is_captured(device):
             return Work(self, work)  # part of a graph: its end must not be asked for
         while self._unfinished and self._unfinished[0].is_completed():
             self._unfinished.popleft()

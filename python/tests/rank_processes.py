@@ -27,13 +27,34 @@ with mscclc.Communicator(ranks, id, rank, timeout=250) as comm:
     exec(sys.argv[4])
 """
 
-# For ranks of which a second thread looks at the library.
-TWO_THREADS = """if 1:
-    import threading, time
+# For ranks whose waits are observed: those of the main thread that Ctrl-C ends, as another thread waits.
+WAITS = """if 1:
+    import signal, threading, time
     from mscclc._library import library
-    def wait_until_another_is_inside():
-        # There is no such registration, where no other thread is inside yet.
-        while library().mscclc_deregister(comm._handle, 99) != 2:  # MSCCLC_INVALID_USAGE
+    from mscclc._waiting import _Waiter
+    waits = []  # that have begun; True: it lasts
+    def end_of_wait(waiter, end=_Waiter.end):
+        waits.append(True)
+        when_waiting()
+        try:
+            end(waiter)
+        finally:
+            waits[-1] = False
+    _Waiter.end = end_of_wait
+    def when_waiting():
+        pass
+    def say_when_waiting():
+        # What runs in the background begins with the signal ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        global when_waiting
+        when_waiting = lambda: print("waiting", flush=True)
+    def wait_until_a_wait_is_inside():
+        # There is no such registration, where no other thread is inside. One that is inside while a wait lasts is it.
+        while True:
+            before = len(waits)
+            if before and waits[-1] and library().mscclc_deregister(comm._handle, 99) == 2:  # MSCCLC_INVALID_USAGE
+                if waits[-1] and len(waits) == before:
+                    return
             time.sleep(0.001)
     def retried(call, *arguments):
         while True:

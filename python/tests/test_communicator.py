@@ -12,7 +12,7 @@ from unittest import mock
 
 import mscclc
 from mscclc import buffers, communicator
-from rank_processes import PATIENCE, TWO_THREADS, end_by_ctrl_c, run, start
+from rank_processes import PATIENCE, WAITS, end_by_ctrl_c, run, start
 
 
 class Collectives(unittest.TestCase):
@@ -578,34 +578,30 @@ class Mistakes(unittest.TestCase):
 
     def test_ctrl_c_ends_a_wait(self):
         body = """if 1:
-            import signal  # what runs in the background begins with the signal ignored
-            signal.signal(signal.SIGINT, signal.default_int_handler)
             comm.barrier()
-            print("waiting", flush=True)
             if rank == 0:
+                say_when_waiting()
                 comm.barrier()
             else:
+                print("waiting", flush=True)
                 sys.stdin.read()
         """
-        end_by_ctrl_c(self, body)
+        end_by_ctrl_c(self, WAITS + body)
 
     def test_ctrl_c_ends_the_wait_for_ranks_that_load_a_plan(self):
-        for call in ("comm.barrier", "lambda: comm.allreduce(floats(1))"):
+        allreduce = "comm.allreduce(floats(1))"
+        unknown = f"library().mscclc_waits = lambda *_: 2; {allreduce}"  # as when another thread was inside just then
+        for call in ("comm.barrier()", allreduce, unknown):
             body = f"""if 1:
-                import signal
-                signal.signal(signal.SIGINT, signal.default_int_handler)
-                def say():
-                    wait_until_another_is_inside()
-                    print("waiting", flush=True)
                 if rank == 0:
-                    threading.Thread(target=say).start()
-                    retried({call})
+                    say_when_waiting()
+                    {call}
                 else:
                     print("waiting", flush=True)
                     sys.stdin.read()
             """
             with self.subTest(call=call):
-                end_by_ctrl_c(self, TWO_THREADS + body)
+                end_by_ctrl_c(self, WAITS + body)
 
     def test_a_second_thread_is_refused_and_nothing_is_disturbed(self):
         # Rank 0's first call waits in the library until rank 1 comes: when a second thread of rank
@@ -620,7 +616,7 @@ class Mistakes(unittest.TestCase):
                 except mscclc.LibraryError as error:
                     return "another thread is inside" in str(error)
             def enter():
-                wait_until_another_is_inside()
+                wait_until_a_wait_is_inside()
                 said.append(is_refused(lambda: comm.allreduce(floats(7))))
                 said.append(is_refused(comm.synchronize))
                 said.append(is_refused(comm.close))
@@ -634,7 +630,7 @@ class Mistakes(unittest.TestCase):
             assert list(data) == [1, 2], data
             print(said)
             """
-            self.assertEqual(run(2, TWO_THREADS + body), ["[True, True, True]", "[]"])
+            self.assertEqual(run(2, WAITS + body), ["[True, True, True]", "[]"])
 
     def test_a_block_that_the_end_of_the_program_leaves_is_no_failure(self):
         for end in ("0", ""):

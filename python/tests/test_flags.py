@@ -4,7 +4,7 @@ import os
 import unittest
 
 import mscclc
-from rank_processes import TWO_THREADS, end_by_ctrl_c, run
+from rank_processes import WAITS, end_by_ctrl_c, run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GATHER = os.path.join(HERE, "..", "..", "plans", "overlap", "allgather_gemm.mscl")
@@ -60,22 +60,17 @@ class FlagsOfPlans(unittest.TestCase):
 
     def test_ctrl_c_ends_the_wait_of_a_call_whose_ranks_meet(self):
         body = f"""if 1:
-            import signal
-            signal.signal(signal.SIGINT, signal.default_int_handler)
             plan = comm.load({mscclc.compile(GATHER, R=2, C=1).to_json()!r}, 1 << 12)
             ready = array.array("I", [0] * ranks)
             run = lambda: plan.run(floats(1, 2), floats(*[0] * 4), flags=dict(ready=ready), launch_order="plan_first")
-            def say():
-                wait_until_another_is_inside()
-                print("waiting", flush=True)
             if rank == 0:
-                threading.Thread(target=say).start()
-                retried(run)
+                say_when_waiting()
+                run()
             else:
                 print("waiting", flush=True)
                 sys.stdin.read()
         """
-        end_by_ctrl_c(self, TWO_THREADS + body)
+        end_by_ctrl_c(self, WAITS + body)
 
     def test_buffers_in_symmetric_memory(self):
         """No rank waits for another one before it launches a call."""

@@ -96,15 +96,15 @@ int64_t waits_of_barrier(const std::string& device, const std::vector<std::strin
   return static_cast<int64_t>(work_beside(c10::Device(device), places, c10::kPrivateUse1)->size());
 }
 
-/// Where a rank's barrier is that has called on these devices, as the sender of a message or, -1,
-/// with all ranks.
-std::string barrier_after(const std::vector<std::string>& devices,
+/// Where a rank's barrier is that has called on these GPUs, in this order, as the sender of a
+/// message or, -1, with all ranks.
+std::string barrier_after(const std::vector<std::string>& gpus,
                           const std::vector<int64_t>& senders) {
-  std::vector<Where> places;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    places.push_back({c10::Device(devices[i]), static_cast<int>(senders[i])});
+  UsedGpus used;
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    used.number_of({c10::Device(gpus[i]), static_cast<int>(senders[i])});
   }
-  return device_of_barrier(places).str();
+  return used.first_of_all().str();
 }
 
 TORCH_LIBRARY(mscclc_tests, library) {

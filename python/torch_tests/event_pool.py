@@ -47,12 +47,15 @@ def only_so_many_are_kept(ranks):
 
 
 def a_barrier_is_where_all_ranks_have_called(ranks):
-    """Two ranks that sent each other messages on a GPU meet the others on the host."""
+    """Two ranks that sent each other messages on a GPU meet the others on the host. Of several GPUs, the one of the
+    first call, as it is one call on all ranks, whatever the GPU's index on each."""
     barrier_after = torch.ops.mscclc_tests.barrier_after
     assert barrier_after([], []) == "cpu"
-    assert barrier_after(["cpu", "cuda:1"], [-1, 0]) == "cpu"
-    assert barrier_after(["cpu", "cuda:1"], [-1, -1]) == "cuda:1"
+    assert barrier_after(["cuda:1"], [0]) == "cpu"
+    assert barrier_after(["cuda:1"], [-1]) == "cuda:1"
     assert barrier_after(["cuda:1", "cuda:1"], [-1, 0]) == "cuda:1"
+    assert barrier_after(["cuda:2", "cuda:0", "cuda:2"], [-1, -1, -1]) == "cuda:2"
+    assert barrier_after(["cuda:0", "cuda:1", "cuda:3"], [0, -1, -1]) == "cuda:1"
 
 
 def a_barrier_waits_for_the_current_gpu(ranks):

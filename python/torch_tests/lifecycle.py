@@ -36,6 +36,8 @@ def no_adapter(ranks):
     os.environ["TORCH_MSCCLC_ADAPTER"] = place
     with unittest.mock.patch.object(adapter, "digest_of_sources", lambda: "newer"):
         refused(lambda: init(ranks, name="stale"), "another version", "python3 -m mscclc.torch.adapter")
+    with unittest.mock.patch.object(torch.ops, "mscclc", types.SimpleNamespace()):  # as from before there was the check
+        refused(lambda: init(ranks, name="older"), "another version", "python3 -m mscclc.torch.adapter")
 
 
 def spellings(ranks):
@@ -245,8 +247,8 @@ def fallback(ranks):
 def timeouts(ranks):
     init(ranks, name="timeout")
     dist.barrier()
-    group = dist.new_group(timeout=datetime.timedelta(seconds=15))  # in which all must make it
-    dist.barrier()
+    group = dist.new_group()
+    group.set_timeout(datetime.timedelta(milliseconds=300))
     if ranks.rank == 0:  # the others do not come
         refused(lambda: _sum(ranks, group), "all_reduce 1 of rank 0", "within")
     dist.barrier()
@@ -387,8 +389,9 @@ def sizes_that_differ(ranks):
     """All ranks get an error, in bounded time."""
     init(ranks, name="sizes")
     dist.barrier()
-    group = dist.new_group(timeout=datetime.timedelta(seconds=15))  # in which all must add up once
+    group = dist.new_group()
     _sum(ranks, group)
+    group.set_timeout(datetime.timedelta(seconds=15))
     refused(lambda: dist.all_reduce(torch.ones(3 if ranks.rank == 0 else 1 << 20), group=group))
     dist.barrier()
     dist.destroy_process_group()

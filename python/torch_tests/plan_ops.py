@@ -33,6 +33,16 @@ def by_name(ranks):
     plans.unload("sum")
 
 
+def tensors_of_inference_mode(ranks):
+    """Used outside of it, where torch's own ops do not write them."""
+    _load("inferred")
+    with torch.inference_mode():
+        given, found = torch.ones(5), torch.zeros(5)
+    torch.ops.mscclc.run_plan_(given, found, "inferred")
+    equal(found, torch.full((5,), 2.0))
+    plans.unload("inferred")
+
+
 def compiled(ranks):
     _load("compiled")
 
@@ -85,4 +95,4 @@ def calls_that_are_cut_short(ranks):
         a_call_is_cut_short(ranks, "gloo", CALL, handling, ends)
 
 
-CHECKS = [by_name, compiled, checked, mistakes, calls_that_are_cut_short]
+CHECKS = [by_name, tensors_of_inference_mode, compiled, checked, mistakes, calls_that_are_cut_short]

@@ -277,6 +277,34 @@ def ranks_apart(ranks):
     fusion.close()
 
 
+def a_rank_that_cannot_load(ranks):
+    """All ranks learn it, and the next call tries again."""
+
+    def load(comm, *given):
+        plan = loads(comm, *given)
+        if comm.rank == 0:
+            raise MemoryError
+        return plan
+
+    def call():
+        return torch.ops.mscclc.fused_rows(torch.ones(2, 64), [], text, dist.group.WORLD.group_name, 1 << 12)[0]
+
+    made, loads = function.Function(64, "f32"), Communicator.load
+    made.result(made.op("mul", 0, made.number(7)), "f32")
+    text = made.to_json()
+    with mock.patch.object(Communicator, "load", load):
+        try:
+            call()
+        except MemoryError:
+            assert ranks.rank == 0
+        except RuntimeError as error:
+            assert ranks.rank != 0 and "rank 0 has not loaded a plan of a fused op: MemoryError" in str(error), error
+        else:
+            raise AssertionError("it was loaded")
+    equal(call(), torch.full((2, 64), 7.0 * ranks.size))
+    fusion.close()
+
+
 def another_order(ranks):
     """The variable is read by each compilation."""
     for order in ("ranks", "exact", "ranks"):
@@ -328,6 +356,6 @@ def mistakes(ranks):
 
 CHECKS = [
     columns_that_vary, odd_columns, too_many_rows, pieces, used_early, written_later, left_alone, no_shapes,
-    subtracted_multiples, one_rank, functions_that_differ, ranks_apart, another_order, later_group,
+    subtracted_multiples, one_rank, functions_that_differ, ranks_apart, a_rank_that_cannot_load, another_order, later_group,
     checked_by_torch, mistakes,
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from unittest import mock
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm
-from checks import equal, init, refused
+from checks import PATIENCE, equal, init, refused
 from torch._C._distributed_c10d import _register_process_group, _resolve_process_group
 
 import mscclc
@@ -345,11 +345,12 @@ def ranks_let_go_at_different_times(ranks):
 def a_barrier_waits_as_long_as_the_group(ranks):
     _group(ranks, "patience")
     dist.barrier()
-    group = dist.new_group(timeout=datetime.timedelta(seconds=15))  # in which all must make it
+    group = dist.new_group(timeout=PATIENCE)
     memory = mscclc.SymmetricMemory(4, group, device="cpu", backend="torch")
     memory.barrier()
+    group.set_timeout(datetime.timedelta(milliseconds=300))
     if ranks.rank == 0:  # the others do not come
-        refused(memory.barrier, "within 15000 ms")
+        refused(memory.barrier, "within 300 ms")
     dist.barrier()
     memory.close()
     dist.destroy_process_group()

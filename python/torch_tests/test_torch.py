@@ -5,11 +5,9 @@ import importlib.util
 import json
 import os
 import platform
-import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,6 +19,7 @@ import xml.etree.ElementTree as xml
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 import make_wheel  # noqa: E402
+from ports import free_port  # noqa: E402
 
 PATIENCE = 300  # seconds; only a hang takes so long
 TORCH = tuple(map(int, importlib.metadata.version("torch").split(".")[:2]))
@@ -48,18 +47,6 @@ def run(suite, ranks):
     if any(codes):
         raise AssertionError(f"the ranks ended with {codes}\n{together(outputs)}")
     return outputs
-
-
-def free_port():
-    """None of those that the system gives to sockets without one, as ranks open many of these."""
-    while True:
-        port = random.randrange(20000, 32000)
-        with socket.socket() as free:
-            try:
-                free.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass  # in use
 
 
 def installed_in(folder):
@@ -281,7 +268,7 @@ class Suites(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             command = [os.path.join(HERE, "overlap_times.py"), "--device", "cpu", "--layers", "tiny.qkv", "tiny.down",
                        "--rows", "128", "--dtype", "f32", "--calls", "2", "--rounds", "1",
-                       "--json", f"{folder}/times"]  # fmt: skip
+                       "--json", f"{folder}/times", "--patience", "250"]  # fmt: skip
             interpreted = {**installed_in(folder), "TRITON_INTERPRET": "1"}
             done = subprocess.run([sys.executable, "-B", *command], timeout=PATIENCE, stdout=subprocess.PIPE,
                                   text=True, env=interpreted)  # fmt: skip
@@ -300,7 +287,7 @@ class Suites(unittest.TestCase):
     def test_row_times(self):
         """A call of rows, and a token of a decoder: what fails, or has other results, is named."""
         def lines(name, *options):
-            command = [os.path.join(HERE, name), "--device", "cpu", "--rounds", "1", *options]
+            command = [os.path.join(HERE, name), "--device", "cpu", "--rounds", "1", "--patience", "250", *options]
             with tempfile.TemporaryDirectory() as folder:
                 done = subprocess.run([sys.executable, "-B", *command], timeout=PATIENCE, stdout=subprocess.PIPE,
                                       text=True, env=installed_in(folder))  # fmt: skip

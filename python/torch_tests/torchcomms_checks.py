@@ -10,12 +10,14 @@ import sys
 import threading
 import warnings
 from datetime import timedelta
+from unittest import mock
 
 import torch
 import torch.distributed as dist
 from checks import EXCHANGE, equal, refused
 
 import mscclc
+from mscclc.torch import adapter
 
 try:
     from torchcomms import TorchCommBackend  # noqa: F401
@@ -487,6 +489,30 @@ def the_variable_wins(ranks):
     assert "/nowhere/libmine.so" in text.stdout, text
 
 
+def a_library_of_another_version(ranks):
+    """Before TorchComms makes objects by it."""
+    if ranks.rank != 0:
+        return
+    from mscclc import torchcomms as ours
+
+    def register(path):
+        with mock.patch.dict(os.environ, {ours.LIBRARY_VARIABLE: path}):
+            ours.register()
+
+    def built_from(digest):
+        path = f"{ranks.folder}/lib{digest}.so"
+        program = f'extern "C" const char* mscclc_torchcomms_built_from() {{ return "{digest}"; }}'
+        command = ["g++", "-shared", "-fPIC", "-x", "c++", "-o", path, "-"]
+        subprocess.run(command, input=program, text=True, check=True)
+        return path
+
+    anew = "python3 -m mscclc.torch.comms SOURCES FOLDER"
+    refused(lambda: register(built_from("older")), "libolder.so is of another version", anew)
+    refused(lambda: register(adapter.path()), "is of another version", anew)  # as from before there was the check
+    refused(lambda: register(__file__), "torchcomms_checks.py cannot be loaded", anew)
+    register(built_from(adapter.digest_of_sources()))
+
+
 # On a GPU a barrier orders the stream, and the host sees later what has failed.
 HOST_ONLY = [a_late_rank, timeouts_that_are_set_later, the_process_ends]
 CHECKS = [
@@ -494,7 +520,7 @@ CHECKS = [
     messages, dropped_works_and_inputs, splits, several_at_once, made_at_the_same_time,
     plans_of_the_user, store_of_the_environment, refusals, fallback, a_late_rank, timeouts_that_are_set_later,
     the_process_ends,
-    without_finalize, the_variable_wins,
+    without_finalize, the_variable_wins, a_library_of_another_version,
 ]  # fmt: skip
 if DEVICE.type == "cuda":
     CHECKS.append(the_current_device_stays)

@@ -155,6 +155,14 @@ def run_on_stream(
     comm._unfinished.clear()  # torch keeps the memory as long as its stream needs it
 
 
+def is_captured(device: torch.device) -> bool:
+    """Whether a graph captures what is queued on a device now, which need not be the current device."""
+    if device.type != "cuda":
+        return False
+    with torch.cuda.device(device):
+        return torch.cuda.is_current_stream_capturing()
+
+
 def mark_written(*tensors: torch.Tensor) -> None:
     """Says to autograd that plans have written tensors: a backward pass that needs what they held is an error."""
     torch.autograd.graph.increment_version(tensors)

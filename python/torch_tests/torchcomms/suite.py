@@ -15,7 +15,6 @@ import fnmatch
 import glob
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,8 +25,9 @@ import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OWN = os.path.join(HERE, "own")
-sys.path.insert(0, os.path.join(HERE, "..", ".."))
+sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "..")]
 import make_wheel  # noqa: E402
+from ports import free_port  # noqa: E402
 
 BADNESS = ["pass", "skip", "fail"]
 PATIENCE = int(os.environ.get("SECONDS_EACH", 900))  # only a hang takes so long
@@ -57,9 +57,7 @@ def launches(command):
     run.append(f"--nproc-per-node={here}")
     if here == RANKS:
         return [[*run, "--standalone", "--nnodes=1", *command]]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        run += ["--master-addr=127.0.0.1", f"--master-port={free.getsockname()[1]}"]
+    run += ["--master-addr=127.0.0.1", f"--master-port={free_port()}"]
     machines = RANKS // here
     return [[*run, f"--nnodes={machines}", f"--node-rank={i}", *command] for i in range(machines)]
 

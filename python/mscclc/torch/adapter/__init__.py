@@ -36,7 +36,8 @@ def load() -> None:
         return
     library()
     torch.ops.load_library(path())
-    if torch.ops.mscclc.built_from() != digest_of_sources():
+    built_from = getattr(torch.ops.mscclc, "built_from", lambda: "")  # older ones do not say it
+    if built_from() != digest_of_sources():
         raise UsageError(f"{path()} is of another version of mscclc; this builds it anew, with g++: {_COMMAND}")
     atexit.register(torch.ops.mscclc.close_workers)  # what works need ends after that
     _loaded = True
@@ -44,8 +45,7 @@ def load() -> None:
 
 def build(folder: str = _HERE, compiler: str = "g++") -> str:
     """Builds the adapter for the torch that is installed; the path of the library."""
-    sources = f'-DMSCCLC_ADAPTER_SOURCES="{digest_of_sources()}"'
-    return compile_library(sources_of("adapter"), os.path.join(folder, name()), [sources], compiler)
+    return compile_library(sources_of("adapter"), os.path.join(folder, name()), [], compiler)
 
 
 def path() -> str:
@@ -109,6 +109,7 @@ def compile_library(
             "-isystem", os.path.join(of_torch, "include"),
             "-isystem", os.path.join(of_torch, "include", "torch", "csrc", "api", "include"),
             f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}",
+            f'-DMSCCLC_ADAPTER_SOURCES="{digest_of_sources()}"',
             *more, path_of_library(),
             "-L", os.path.join(of_torch, "lib"), "-lc10", "-ltorch_cpu",
             f"-Wl,-soname,{os.path.basename(target)}",

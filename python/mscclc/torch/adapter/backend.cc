@@ -65,9 +65,7 @@ std::string MscclcBackend::Meeting::name_of(const Where& where) {
   std::string name = keys + (where.device.is_cpu() ? "/cpu" : "/cuda");
   if (where.from >= 0) name += "/" + std::to_string(where.from) + "-" + std::to_string(where.to);
   if (where.device.is_cpu()) return name;
-  std::vector<c10::DeviceIndex>& known = gpus[{where.from, where.to}];
-  const auto number = std::find(known.begin(), known.end(), where.device.index()) - known.begin();
-  if (number == std::ssize(known)) known.push_back(where.device.index());
+  const size_t number = gpus.number_of(where);
   return number == 0 ? name : name + "." + std::to_string(number);
 }
 
@@ -435,12 +433,14 @@ MscclcBackend::WorkPtr MscclcBackend::alltoall(Tensors& outputs, Tensors& inputs
 
 MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& options) {
   const std::optional<c10::Device> named = named_gpu(options);
+  c10::Device device = named.value_or(c10::kCPU);
   std::vector<Where> places;
   if (!named) {  // torch names the host for a group that has both
     const std::lock_guard lock(mutex_);
     for (const auto& [where, queue] : queues_) places.push_back(where);
+    // All ranks take the same. Two ranks alone have the GPUs of their messages.
+    device = meeting_.gpus.first_of_all();
   }
-  const c10::Device device = named.value_or(device_of_barrier(places));
   const auto before =
       named ? std::make_shared<std::vector<PooledEvent>>() : work_beside(device, places);
   Request request{about(Op::BARRIER, "barrier", {}, {}, options.timeout)};
@@ -487,7 +487,7 @@ c10::intrusive_ptr<c10d::Backend> MscclcBackend::split(const c10::intrusive_ptr<
   return made;
 }
 
-c10::intrusive_ptr<c10d::Store> MscclcBackend::store() {
+c10::intrusive_ptr<c10d::Store> MscclcBackend::store() const {
   const std::lock_guard lock(mutex_);
   return meeting_.store;
 }

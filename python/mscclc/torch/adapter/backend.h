@@ -73,7 +73,7 @@ class MscclcBackend : public c10d::Backend {
   WorkPtr reconfigure(const c10d::ReconfigureOptions& options) override;
 #endif
   /// Where its ranks meet: parts of groups have not the store that torch gives their groups.
-  c10::intrusive_ptr<c10d::Store> store();
+  c10::intrusive_ptr<c10d::Store> store() const;
   /// The group makes memory of such devices symmetric, which `find` looks up; `end` is called when
   /// the group has ended. On all ranks between the same calls.
   void expect_symmetric_memory(c10::DeviceType type, FindSymmetric find, void (*end)()) {
@@ -147,8 +147,7 @@ class MscclcBackend : public c10d::Backend {
     std::string keys;                       ///< what begins the keys of this backend there
     std::string aborted = {};               ///< why its ranks were given up; "": they were not
     bool closed = false;                    ///< there will be no calls any more
-    /// Of calls of all ranks (-1 and -1) and of each two, by first use: the same there on both.
-    std::map<std::pair<int, int>, std::vector<c10::DeviceIndex>> gpus = {};
+    UsedGpus gpus = {};
     /// What the communicator is called that such calls have.
     std::string name_of(const Where& where);
   };
@@ -192,7 +191,7 @@ class MscclcBackend : public c10d::Backend {
 
   std::optional<ChangingRank> changing_;  ///< of a group that reconfigure() is for
 
-  std::mutex mutex_;  ///< guards what follows, down to the batch
+  mutable std::mutex mutex_;  ///< guards what follows, down to the batch
   Meeting meeting_;
   std::map<Where, std::shared_ptr<CallQueue>> queues_;
   std::optional<Batch> batch_;

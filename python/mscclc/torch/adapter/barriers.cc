@@ -47,14 +47,6 @@ std::optional<c10::Device> named_gpu(const c10d::BarrierOptions& options) {
   return named;
 }
 
-c10::Device device_of_barrier(const std::vector<Where>& places) {
-  c10::Device device(c10::kCPU);
-  for (const Where& where : places) {
-    if (where.is_of_all() && !where.device.is_cpu()) device = where.device;
-  }
-  return device;
-}
-
 std::shared_ptr<std::vector<PooledEvent>> work_beside(const c10::Device& device,
                                                       const std::vector<Where>& places,
                                                       c10::DeviceType gpus) {

@@ -17,11 +17,6 @@ namespace mscclc::torch_adapter {
 /// The GPU that the caller of a barrier names, where there are GPUs.
 std::optional<c10::Device> named_gpu(const c10d::BarrierOptions& options);
 
-/// Of the places that a rank has, where a barrier is: on a GPU that all ranks have called on, so
-/// that all ranks take the same; where there is none, on the host. Two ranks alone have the places
-/// of their messages.
-c10::Device device_of_barrier(const std::vector<Where>& places);
-
 /// What the current streams of other GPUs than `device` have now: of GPUs among the places, and of
 /// the current GPU of the type, if the process uses it.
 std::shared_ptr<std::vector<PooledEvent>> work_beside(const c10::Device& device,

@@ -8,6 +8,7 @@ TORCHCOMMS_BACKEND_LIB_PATH_MSCCLC names the library; new_comm("mscclc", …) th
 the backend in Python.
 """
 
+import ctypes
 import importlib.util
 import os
 
@@ -15,6 +16,7 @@ from ...errors import UsageError
 from .. import adapter
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+_COMMAND = "python3 -m mscclc.torch.comms SOURCES FOLDER"
 
 
 def build(sources: str, folder: str = _HERE) -> str:
@@ -32,3 +34,21 @@ def build(sources: str, folder: str = _HERE) -> str:
     more += [adapter.path(), *(f"-Wl,-rpath,{os.path.abspath(place)}" for place in places)]
     name = f"libmscclc_torchcomms-{adapter.version_of_torch()}.so"
     return adapter.compile_library(adapter.sources_of("comms"), os.path.join(folder, name), more)
+
+
+def check(path: str) -> None:
+    """UsageError: the library was built with the adapter of another version, whose objects are not as large as those
+    that it makes. What is wrong with a file that is not there, TorchComms says."""
+    try:
+        built_from = ctypes.CDLL(path).mscclc_torchcomms_built_from
+    except AttributeError:
+        found = ""  # older ones do not say it
+    except OSError as error:
+        if not os.path.exists(path):
+            return
+        raise UsageError(f"{path} cannot be loaded: {error}; this builds it anew, with g++: {_COMMAND}") from error
+    else:
+        built_from.restype = ctypes.c_char_p
+        found = built_from().decode()
+    if found != adapter.digest_of_sources():
+        raise UsageError(f"{path} is of another version of mscclc; this builds it anew, with g++: {_COMMAND}")

@@ -223,6 +223,11 @@ int64_t CommsBackend::get_device_transport() {
 
 // ---- How TorchComms finds it ----
 
+/// The adapter's sources that it was built with: it makes objects of theirs itself.
+extern "C" __attribute__((visibility("default"))) const char* mscclc_torchcomms_built_from() {
+  return MSCCLC_ADAPTER_SOURCES;
+}
+
 extern "C" __attribute__((visibility("default"))) torch::comms::DynamicLoaderInterface
 create_dynamic_loader_mscclc() {
   using torch::comms::TorchCommBackend;

@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 from ... import compile
 from ...communicator import Communicator, LoadedPlan
-from ...errors import LibraryError, UsageError
+from ...errors import UsageError
 from .. import orders, plans
 from . import programs
 from .function import TYPES, Function, read
@@ -147,7 +147,7 @@ def _plans_of(function, key, ranks):
     if known is not None and known[0] is not ranks:  # a later group of the same name
         _forget(group, device)
     if key not in _loaded:
-        if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        if plans.is_captured(device):
             raise UsageError("a graph is captured, and the plans of a fused op are not loaded yet: run it once before")
         _loaded[key] = _load(function, key, ranks)
     return _loaded[key]
@@ -184,20 +184,23 @@ def _loaded_by(comm, made, function):
 
 def _loaded_by_all(comm, made, function, place, ranks):
     """Plans are for ranks that reach one another's memory; others are known after the first try."""
-    failed: Any = None
-    try:
-        loaded = _loaded_by(comm, made, function)
-    except LibraryError as error:
-        failed = error
-    said = _of_all(failed and failed.text, ranks)
-    unreached = [
-        f"rank {rank}: {text}" for rank, text in enumerate(said) if text and any(one in text for one in _UNREACHED)
-    ]
-    if unreached:
-        _apart_groups[place] = unreached[0]
-        return _Loaded(comm, [], unreached[0])
-    if failed:
-        raise failed
+    loaded: List[Any] = []
+    for one in made:  # after each: the others must not wait for the next load of one that has failed
+        failed: Any = None
+        try:
+            loaded += _loaded_by(comm, [one], function)
+        except Exception as error:  # all ranks wait for it
+            failed = error
+        said = enumerate(_of_all(failed and (str(failed) or type(failed).__name__), ranks))
+        why = [(rank, text) for rank, text in said if text]
+        for rank, text in why:
+            if any(words in text for words in _UNREACHED):
+                _apart_groups[place] = f"rank {rank}: {text}"
+                return _Loaded(comm, [], _apart_groups[place])
+        if failed:
+            raise failed
+        if why:
+            raise RuntimeError(f"rank {why[0][0]} has not loaded a plan of a fused op: {why[0][1]}")
     return _Loaded(comm, loaded)
 
 

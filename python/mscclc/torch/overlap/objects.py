@@ -89,7 +89,7 @@ class _Session:
 
     def _find(self, place, scaled):
         """The object of a place; made, where there is none yet. `scaled`: of the run for which it is."""
-        capturing = _is_captured(self.device)
+        capturing = plans.is_captured(self.device)
         made = place.made
         if made is None or not made.object.is_open:
             # Making an object loads the kernels of its products; one loaded beside a plan that waits would wait, too.
@@ -149,14 +149,6 @@ def _given(gemm, scaled):
         gemm.scaled = None
 
 
-def _is_captured(device):
-    """Whether a graph captures what is queued on a device now, which need not be the current device."""
-    if device.type != "cuda":
-        return False
-    with torch.cuda.device(device.index):
-        return torch.cuda.is_current_stream_capturing()
-
-
 _sessions: Dict[Tuple[str, torch.device], _Session] = {}
 _making: Dict[Tuple[str, torch.device], Any] = {}  # a lock for each session: what makes one waits for other ranks
 _lock = threading.RLock()  # of both tables, for no longer than a look
@@ -194,7 +186,7 @@ def session(group: str, device: torch.device) -> _Session:
             known.close()
             known = None
         if known is None:
-            if _is_captured(device):
+            if plans.is_captured(device):
                 raise UsageError(f"a graph is captured, and group '{group}' has no communicator yet: run an op before")
             known = _Session(ranks, device)
             with _lock:

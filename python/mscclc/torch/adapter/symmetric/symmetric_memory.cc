@@ -53,13 +53,20 @@ std::chrono::milliseconds timeout_of(c10d::ProcessGroup& group, const c10::Devic
   }
 }
 
-/// The n-th team of a group in its store has keys of its own: groups may be made again.
-Membership membership_of_team(c10d::ProcessGroup& group, const c10::Device& device) {
+/// Where the ranks meet that the group has now.
+c10::intrusive_ptr<c10d::Store> store_of_ranks(c10d::ProcessGroup& group,
+                                               const c10::Device& device) {
   const auto backend = own_backend_of(group, device);
   MscclcBackend* const ours = as_ours(backend.get());
-  const auto store = ours != nullptr ? ours->store() : group.getStore();
+  auto store = ours != nullptr ? ours->store() : group.getStore();
   TORCH_CHECK(store != nullptr, "mscclc: the process group ", group.getGroupName(),
               " has no ranks: reconfigure() gives it some");
+  return store;
+}
+
+/// The n-th team of a group in its store has keys of its own: groups may be made again.
+Membership membership_of_team(c10d::ProcessGroup& group, const c10::Device& device,
+                              const c10::intrusive_ptr<c10d::Store>& store) {
   const std::string rank = std::to_string(group.getRank());
   const int64_t n = store->add("mscclc/symmetric/" + rank, 1);
   return {.store = store,
@@ -90,8 +97,9 @@ SymmetricTeam::SymmetricTeam(const c10::intrusive_ptr<c10d::ProcessGroup>& group
     : group_(group),
       backend_(own_backend_of(*group, device)),
       device_(device),
+      store_(store_of_ranks(*group, device)),
       timeout_(timeout_of(*group, device)),
-      comm_(membership_of_team(*group, device)) {
+      comm_(membership_of_team(*group, device, store_)) {
   const c10::DeviceGuard guard(device);
   comm_.create();
   const auto backend = backend_.lock();
@@ -100,14 +108,22 @@ SymmetricTeam::SymmetricTeam(const c10::intrusive_ptr<c10d::ProcessGroup>& group
   }
 }
 
-// Compares addresses only, which no other group gets meanwhile: a group that was locked might end
-// here, under a lock of the caller.
+// Compares addresses, which no other group gets meanwhile: one that was locked might end here,
+// under a lock of the caller.
 bool SymmetricTeam::is_of(const c10::intrusive_ptr<c10d::ProcessGroup>& group) const {
-  return group_._unsafe_get_target() == group.get();
+  if (group_._unsafe_get_target() != group.get()) return false;
+  const auto backend = own_backend_of(*group, device_);
+  return backend == nullptr || is_served_by(*backend);
 }
 
 bool SymmetricTeam::is_served_by(const c10d::Backend& backend) const {
-  return backend_._unsafe_get_target() == &backend;
+  if (backend_._unsafe_get_target() != &backend) return false;
+  return static_cast<const MscclcBackend&>(backend).store() == store_;
+}
+
+std::chrono::milliseconds SymmetricTeam::timeout() const {
+  const auto group = group_.lock();
+  return group != nullptr ? timeout_of(*group, device_) : timeout_;
 }
 
 std::shared_ptr<SymmetricTeam> SymmetricTeams::of(

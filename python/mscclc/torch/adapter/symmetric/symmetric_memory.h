@@ -21,16 +21,17 @@ class SymmetricTeam {
  public:
   SymmetricTeam(const c10::intrusive_ptr<c10d::ProcessGroup>& group, c10::Device device);
 
-  /// A group of the same name may have come in its place.
+  /// A group of the same name may have come in its place, or reconfigure() has given it other
+  /// ranks.
   bool is_of(const c10::intrusive_ptr<c10d::ProcessGroup>& group) const;
   bool group_has_ended() const { return group_.expired(); }
-  /// Whether calls of the group on the team's device are made by this backend.
+  /// Whether calls of the team's ranks on its device are made by this backend.
   bool is_served_by(const c10d::Backend& backend) const;
   int rank() const { return comm_.rank(); }
   int ranks() const { return comm_.ranks(); }
   const c10::Device& device() const { return device_; }
-  /// How long the group's calls wait.
-  std::chrono::milliseconds timeout() const { return timeout_; }
+  /// How long the group's calls wait, or waited until it ended.
+  std::chrono::milliseconds timeout() const;
   void check() const { comm_.check(); }
   /// Ends what its ranks wait for. Any thread.
   void abort(const std::string& why) { comm_.abort(why); }
@@ -46,7 +47,8 @@ class SymmetricTeam {
   /// Of the group, if it is this library's; expired: it is not. (Another one would stay.)
   const c10::weak_intrusive_ptr<c10d::Backend> backend_;
   const c10::Device device_;
-  const std::chrono::milliseconds timeout_;
+  const c10::intrusive_ptr<c10d::Store> store_;  ///< in which its ranks have met
+  const std::chrono::milliseconds timeout_;      ///< of its calls when they met
   std::mutex mutex_;
   Communicator comm_;
 };
