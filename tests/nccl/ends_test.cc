@@ -376,6 +376,22 @@ TEST_CASE("a shrink that aborts ends the messages of plans [case-34]") {
   CHECK(result != ncclSuccess);
 }
 
+TEST_CASE("a shrink that aborts ends what no caller waits for, and the parent has no error of it") {
+  const bool by_plans = GENERATE(false, true);
+  const ServedBy served(by_plans ? nullptr : kFakeNccl, by_plans);
+  const UnwaitedRanks ranks(3);
+  int value = 0, lost = 2;
+  REQUIRE(ncclRecv(&value, 1, kInt32, 2, ranks.comms[0], nullptr) == ncclInProgress);
+  std::vector<ncclComm_t> rest(2);
+  for (int r = 0; r < 2; ++r) {
+    CHECK(ncclCommShrink(ranks.comms[r], &lost, 1, &rest[r], nullptr, kNcclShrinkAbort) ==
+          ncclInProgress);
+  }
+  for (int r = 0; r < 2; ++r) CHECK(await(ranks.comms[r]) == ncclSuccess);
+  CHECK(sum_of(rest) == 3);
+  for (ncclComm_t comm : rest) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+}
+
 TEST_CASE("communicators come and go [case-87]") {
   const ServedBy served(kFakeNccl, false);
   { Ranks ranks(2); }

@@ -497,16 +497,16 @@ bool goes_on_alone(std::vector<CallsOfComm>& all) {
 /// ncclCommGetAsyncError().
 ncclResult_t make_unwaited(const std::shared_ptr<CallsOfGroup>& group,
                            const std::function<ncclResult_t()>& work) {
-  std::vector<CommPointer> comms;
-  for (const CallsOfComm& one : group->all) comms.push_back(one.comm);
-  for (const CommPointer& comm : comms) begin_unwaited(*comm);
+  std::vector<std::pair<CommPointer, Stage>> comms;
+  for (const CallsOfComm& one : group->all) comms.emplace_back(one.comm, Stage::ready);
+  for (auto& [comm, begun_at] : comms) begun_at = begin_unwaited(*comm);
   // The group goes first: once its communicators are done, callers come with the next one.
   const auto end = [group, comms](ncclResult_t result) {
     group->all.clear();
     group->calls.clear();
-    for (const CommPointer& comm : comms) end_unwaited(*comm, result);
+    for (const auto& [comm, begun_at] : comms) end_unwaited(*comm, begun_at, result);
   };
-  const auto make = [work, end, first = comms.front()] {
+  const auto make = [work, end, first = comms.front().first] {
     Diagnostics diagnostics;
     const bool bound = first->device->bind_thread(diagnostics);
     end(bound ? work() : fail(ncclUnhandledCudaError, "a call", diagnostics));

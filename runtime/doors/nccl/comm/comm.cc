@@ -140,15 +140,17 @@ ncclResult_t check_stage(const Comm& comm, const char* function) {
   return refuse(ncclInternalError, "the communicator is at no stage");
 }
 
-void begin_unwaited(Comm& comm) {
+Stage begin_unwaited(Comm& comm) {
   const std::lock_guard lock(comm.tables);
   ++comm.unwaited;
   comm.async_error = ncclInProgress;
+  return comm.stage;
 }
 
-void end_unwaited(Comm& comm, ncclResult_t result) {
+void end_unwaited(Comm& comm, Stage begun_at, ncclResult_t result) {
   const std::lock_guard lock(comm.tables);
-  if (result != ncclSuccess) comm.unwaited_error = result;
+  const bool is_revoked = comm.stage == Stage::revoked && begun_at != Stage::revoked;
+  if (result != ncclSuccess && !is_revoked) comm.unwaited_error = result;
   if (--comm.unwaited > 0) return;
   result = std::exchange(comm.unwaited_error, ncclSuccess);
   // What is finalized meanwhile says itself when that has ended.
