@@ -329,6 +329,32 @@ TEST_CASE("revoke, then split [case-85]") {
   for (ncclComm_t comm : children) CHECK(ncclCommDestroy(comm) == ncclSuccess);
 }
 
+TEST_CASE("a revoke is in progress until what it ends is over, then there are children [case-85]") {
+  const ServedBy served(kFakeNccl, false);
+  const UnwaitedRanks ranks(2);
+  std::vector<ncclComm_t> children(2);
+  int value = 0;
+  {
+    const Held unwinds("GroupEnd");
+    const long before = calls_of_fake("GroupEnd");
+    REQUIRE(ncclRecv(&value, 1, kInt32, 1, ranks.comms[0], nullptr) == ncclInProgress);
+    while (calls_of_fake("GroupEnd") == before) std::this_thread::yield();
+    CHECK(ncclCommRevoke(ranks.comms[0], 0) == ncclInProgress);
+    CHECK(ncclCommRevoke(ranks.comms[1], 0) == ncclSuccess);  // nothing is under way
+    ncclResult_t state = ncclSuccess;
+    CHECK(ncclCommGetAsyncError(ranks.comms[0], &state) == ncclSuccess);
+    CHECK(state == ncclInProgress);
+    CHECK(ncclCommSplit(ranks.comms[0], 0, 0, &children[0], nullptr) == ncclInvalidArgument);
+  }
+  CHECK(await(ranks.comms[0]) == ncclSuccess);
+  for (int r = 0; r < 2; ++r) {
+    CHECK(ncclCommSplit(ranks.comms[r], 0, 0, &children[r], nullptr) == ncclInProgress);
+  }
+  CHECK(ranks.await_all() == ncclSuccess);
+  CHECK(sum_of(children) == 3);
+  for (ncclComm_t comm : children) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+}
+
 /// Ranks 0 and 1 of three go on without rank 2, and end what waits for it.
 void shrink_two(Ranks& ranks) {
   std::vector<ncclComm_t> rest(3);

@@ -188,7 +188,9 @@ ncclResult_t CommRevoke(ncclComm_t handle, int flags) {
         ncclInvalidArgument,
         "ncclCommRevoke: flags are not 0, or the communicator is not ready, or revoked already"));
   }
-  return end_calls(*comm, "ncclCommRevoke()");
+  const ncclResult_t ended = end_calls(*comm, "ncclCommRevoke()");
+  // What no caller waits for comes to its end meanwhile: before that there are no children.
+  return ended == ncclSuccess && comm->unwaited > 0 ? ncclInProgress : ended;
 }
 
 }  // namespace entry_points
