@@ -355,6 +355,27 @@ TEST_CASE("a revoke is in progress until what it ends is over, then there are ch
   for (ncclComm_t comm : children) CHECK(ncclCommDestroy(comm) == ncclSuccess);
 }
 
+TEST_CASE("an abort beside a revoke frees NCCL's communicator after the revoke") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(1);
+  const long revoked = calls_of_fake("CommRevoke"), aborted = calls_of_fake("CommAbort");
+  std::thread revoker, aborter;
+  {
+    const Held revoking("CommRevoke");
+    revoker = std::thread([&] { (void)ncclCommRevoke(ranks.comms[0], 0); });
+    while (calls_of_fake("CommRevoke") == revoked) std::this_thread::yield();
+    aborter = std::thread([&] { CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess); });
+    while (calls_of_fake("CommRevoke") < revoked + 2 && calls_of_fake("CommAbort") == aborted) {
+      std::this_thread::yield();
+    }
+    CHECK(calls_of_fake("CommAbort") == aborted);
+  }
+  revoker.join();
+  aborter.join();
+  CHECK(calls_of_fake("CommAbort") == aborted + 1);
+  ranks.comms.clear();
+}
+
 /// Ranks 0 and 1 of three go on without rank 2, and end what waits for it.
 void shrink_two(Ranks& ranks) {
   std::vector<ncclComm_t> rest(3);

@@ -229,16 +229,21 @@ void leave_real(Comm& comm) {
 ncclResult_t end_calls(Comm& comm, const char* why) {
   comm.communicator->abort(why);
   if (comm.messages != nullptr) comm.messages->abort(why);
+  if (real_nccl() == nullptr || real_nccl()->CommRevoke == nullptr) return abort_real(comm);
   ncclComm_t real = nullptr;
   {
     const std::lock_guard after_what_is_made_known(comm.asking);
     real = comm.real;
+    if (real == nullptr) return ncclSuccess;
+    ++comm.calling;  // an abort beside it does not free what is revoked
   }
-  if (real == nullptr) return ncclSuccess;
-  const InsideReal inside;
-  if (real_nccl()->CommRevoke != nullptr)
-    return settle(comm, real, real_nccl()->CommRevoke(real, 0));
-  return abort_real(comm);
+  ncclResult_t revoked = ncclSuccess;
+  {
+    const InsideReal inside;
+    revoked = settle(comm, real, real_nccl()->CommRevoke(real, 0));
+  }
+  leave_real(comm);
+  return revoked;
 }
 
 namespace {
@@ -340,7 +345,11 @@ ncclResult_t close_comm(Comm& comm, bool abort) {
     (void)abort_real(comm);
     return ncclSuccess;
   }
-  const ncclComm_t real = comm.real.exchange(nullptr);
+  ncclComm_t real = nullptr;
+  {
+    const std::lock_guard not_while_asked(comm.asking);
+    real = comm.real.exchange(nullptr);
+  }
   ncclResult_t result = ncclSuccess;
   const std::lock_guard lock(comm.mutex);
   {
