@@ -1,5 +1,7 @@
 // Children of communicators that callers do not wait for: as NCCL's guide has it, the parent says
 // when they are made.
+#include "runtime/doors/nccl/comm/comm.h"
+#include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/nccl/test_ranks.h"
 
 namespace mscclc::nccl::testing {
@@ -133,6 +135,34 @@ TEST_CASE("calls after children that could not be made are not made") {
   CHECK(calls_of_fake("AllReduce") == called);
   for (ncclComm_t comm : {child, ranks.comms[0]}) CHECK(ncclCommAbort(comm) == ncclSuccess);
   ranks.comms.clear();
+}
+
+/// A device that no thread can use.
+struct Unbound final : mscclc::testing::ForwardingDevice {
+  using ForwardingDevice::ForwardingDevice;
+  bool bind_thread(Diagnostics& diagnostics) override {
+    diagnostics.error("cuda", {}, "the device cannot be bound");
+    return false;
+  }
+};
+
+TEST_CASE("children before calls whose thread cannot use the device end with them") {
+  const ServedBy served(nullptr, true);
+  const UnwaitedRanks ranks(1);
+  const CommPointer comm = find_comm(ranks.comms[0]);
+  const std::shared_ptr<Device> device = comm->device;
+  comm->device = std::make_shared<Unbound>(device);
+  ncclComm_t child = nullptr;
+  int value = 1;
+  ncclGroupStart();
+  CHECK(ncclCommSplit(ranks.comms[0], 0, 0, &child, nullptr) == ncclSuccess);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr) == ncclSuccess);
+  CHECK(ncclGroupEnd() == ncclInProgress);
+  CHECK(await(ranks.comms[0]) != ncclSuccess);
+  CHECK(child == nullptr);
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
+  comm->device = device;
+  CHECK(sum_of(ranks.comms) == 1);
 }
 
 TEST_CASE("splits in turn never mix their ranks [case-28]") {
