@@ -1,6 +1,7 @@
 // Children of communicators that callers do not wait for: as NCCL's guide has it, the parent says
 // when they are made.
 #include "runtime/doors/nccl/comm/comm.h"
+#include "runtime/doors/nccl/comm/meet.h"
 #include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/nccl/test_ranks.h"
 
@@ -163,6 +164,22 @@ TEST_CASE("children before calls whose thread cannot use the device end with the
   mscclc::testing::await_end_of_threads("mscclc-nccl");
   comm->device = device;
   CHECK(sum_of(ranks.comms) == 1);
+}
+
+TEST_CASE("what is asked of a child as soon as its parent says that it is made is under way") {
+  const ServedBy served(nullptr, false);
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  Comm comm;
+  comm.ranks = 1;
+  comm.async_error = ncclInProgress;
+  Stage begun_at = Stage::making;
+  const auto meet = [&](Diagnostics& diagnostics) { return meet_by_id(id, comm, diagnostics); };
+  const auto made = [&](ncclResult_t) { begun_at = begin_unwaited(comm); };
+  REQUIRE(make_comm(comm, meet, made) == ncclSuccess);
+  CHECK(comm.async_error == ncclInProgress);
+  end_unwaited(comm, begun_at, ncclSuccess);
+  CHECK(comm.async_error == ncclSuccess);
 }
 
 TEST_CASE("splits in turn never mix their ranks [case-28]") {

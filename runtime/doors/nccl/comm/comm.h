@@ -107,7 +107,7 @@ struct Comm {
   std::map<ncclRedOp_t, std::shared_ptr<const Reduction>> reductions;
   std::map<void*, std::unique_ptr<Registration>> registrations;
   /// What was asked of it, and callers do not wait for: children that are made, a group of calls.
-  /// Changed with `tables` held.
+  /// Changed with `tables` held, as is `async_error` where something begins or has been made.
   std::atomic<uint32_t> unwaited{0};
   ncclResult_t unwaited_error = ncclSuccess;  ///< the last one's of them
   std::optional<ncclUniqueId> growth_id;  ///< of ncclCommGetUniqueId(), for the next ncclCommGrow()
