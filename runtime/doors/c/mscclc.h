@@ -186,7 +186,8 @@ typedef struct mscclc_store {
   int (*get)(void *user, const char *key, void *value, size_t *bytes, uint32_t timeout_ms);
   /* The key is not needed any more. May be NULL. */
   int (*remove)(void *user, const char *key);
-  /* Not 0: this rank waits no longer for ranks that have not come, which learn it. May be NULL. */
+  /* Not 0: this rank waits no longer for ranks that have not come, which learn it; where it waits
+   * in `get`, that asks itself. May be NULL. */
   int (*given_up)(void *user);
 } mscclc_store_t;
 #define MSCCLC_STORE_INIT \
@@ -207,7 +208,7 @@ MSCCLC_API mscclc_result_t mscclc_comm_create(mscclc_comm_t **comm, uint32_t ran
 MSCCLC_API mscclc_result_t mscclc_comm_create_env(mscclc_comm_t **comm, const char *name,
                                                   const mscclc_config_t *config);
 /* The same for ranks that share a store. `name`, at most 200 bytes, is put before all keys: one
- * that no communicator of this store has had. */
+ * that no communicator of this store has had, nor one that could not be made: its reason stays. */
 MSCCLC_API mscclc_result_t mscclc_comm_create_store(mscclc_comm_t **comm, uint32_t ranks,
                                                     uint32_t rank, const mscclc_store_t *store,
                                                     const char *name,
