@@ -406,6 +406,7 @@ TEST_CASE("a shrink that aborts ends what NCCL waits for [case-34]") {
 
 TEST_CASE("a shrink that aborts ends the messages of plans [case-34]") {
   const ServedBy served(nullptr, true);
+  serve_by<LaunchedCalls>();
   Ranks ranks(3);
   int value[3] = {0, 0, 7};
   const auto message = [&](int r) {
@@ -417,7 +418,9 @@ TEST_CASE("a shrink that aborts ends the messages of plans [case-34]") {
   });
   REQUIRE(ranks.results == std::vector<ncclResult_t>(3, ncclSuccess));
   ncclResult_t result = ncclSuccess;
+  const int before = LaunchedCalls::launched;
   std::thread receiver([&] { result = message(0); });
+  while (LaunchedCalls::launched == before) std::this_thread::yield();
   shrink_two(ranks);
   receiver.join();
   CHECK(result != ncclSuccess);
