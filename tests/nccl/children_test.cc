@@ -43,6 +43,7 @@ TEST_CASE("the parent says when its children are made, and takes no calls before
       CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("is not done yet"));
       CHECK(ncclCommFinalize(parent) == ncclInvalidArgument);
       CHECK(ncclCommDestroy(parent) == ncclInvalidArgument);
+      CHECK(ncclCommDeregister(parent, nullptr) == ncclSuccess);
     }
     CHECK(split(ranks, {0, 0}, ncclInvalidArgument) == std::vector<ncclComm_t>(2));
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/doors/nccl/backends/report.h"
+#include "runtime/doors/nccl/calls/call.h"
 #include "runtime/doors/nccl/comm/comm.h"
 #include "tests/helpers/runtime/descriptors.h"
 #include "tests/helpers/runtime/named_threads.h"
@@ -224,6 +225,20 @@ struct Unwaited {
   const ncclComm_t handle;
   CommPointer comm;
 };
+
+TEST_CASE("an abort frees NCCL's communicator also after a call that found no memory") {
+  const ServedBy served(kFakeNccl, false);
+  const Unwaited one;
+  NcclCall call;
+  call.comm = one.comm;
+  call.make = [](const RealNccl&, ncclComm_t) -> ncclResult_t { throw std::bad_alloc(); };
+  const long aborted = calls_of_fake("CommAbort");
+  CHECK(make_calls({call}) == ncclInProgress);
+  CHECK(await(one.handle) == ncclSystemError);
+  CHECK(ncclCommAbort(one.handle) == ncclSuccess);
+  CHECK(calls_of_fake("CommAbort") == aborted + 1);
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
+}
 
 TEST_CASE("abort ends a finalize that waits") {
   const ServedBy served(kFakeNccl, false);

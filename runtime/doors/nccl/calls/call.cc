@@ -319,8 +319,19 @@ ncclResult_t end_real(CallsOfComm& one, ncclResult_t ended) {
   return ended == ncclSuccess && is_done(one) ? join_messages(one) : ended;
 }
 
+void leave_real_calls(CallsOfComm& one) {
+  if (std::exchange(one.in_real, false)) leave_real(*one.comm);
+}
+
+/// Leaves them also where there is no memory for a call, which ends the thread.
+struct RealCalls {
+  std::vector<CallsOfComm>& all;
+  ~RealCalls() { std::ranges::for_each(all, leave_real_calls); }
+};
+
 /// The real NCCL's next calls of all communicators, as one group: one thread may drive several.
 ncclResult_t launch_real(std::vector<CallsOfComm>& all) {
+  const RealCalls calls{all};
   const RealNccl& real = *real_nccl();
   const InsideReal inside;
   ncclResult_t result = real.GroupStart();
@@ -329,7 +340,7 @@ ncclResult_t launch_real(std::vector<CallsOfComm>& all) {
   }
   const ncclResult_t ended = real.GroupEnd();
   for (CallsOfComm& one : all) {
-    if (std::exchange(one.in_real, false)) leave_real(*one.comm);
+    leave_real_calls(one);
     const ncclResult_t settled = end_real(one, ended);
     if (result == ncclSuccess) result = settled;
   }
