@@ -121,16 +121,21 @@ TEST_CASE("a call that is refused makes no children of its group") {
   CHECK(sum_of(ranks.comms) == 1);
 }
 
+/// A group of a split and a call, of which one comes to nothing.
+void begin_child_and_call(ncclComm_t parent, ncclComm_t& child, int& value) {
+  ncclGroupStart();
+  CHECK(ncclCommSplit(parent, 0, 0, &child, nullptr) == ncclSuccess);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, parent, nullptr) == ncclSuccess);
+  CHECK(ncclGroupEnd() == ncclInProgress);
+}
+
 TEST_CASE("calls after children that could not be made are not made") {
   const ServedBy served(kFakeNccl, false);
   UnwaitedRanks ranks(2);
   ncclComm_t child = nullptr;
   int value = 1;
   const long called = calls_of_fake("AllReduce");
-  ncclGroupStart();
-  CHECK(ncclCommSplit(ranks.comms[0], 0, 0, &child, nullptr) == ncclSuccess);
-  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr) == ncclSuccess);
-  CHECK(ncclGroupEnd() == ncclInProgress);
+  begin_child_and_call(ranks.comms[0], child, value);
   CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
   CHECK(await(ranks.comms[0]) != ncclSuccess);
   CHECK(await(child) != ncclSuccess);
@@ -156,10 +161,7 @@ TEST_CASE("children before calls whose thread cannot use the device end with the
   comm->device = std::make_shared<Unbound>(device);
   ncclComm_t child = nullptr;
   int value = 1;
-  ncclGroupStart();
-  CHECK(ncclCommSplit(ranks.comms[0], 0, 0, &child, nullptr) == ncclSuccess);
-  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr) == ncclSuccess);
-  CHECK(ncclGroupEnd() == ncclInProgress);
+  begin_child_and_call(ranks.comms[0], child, value);
   CHECK(await(ranks.comms[0]) != ncclSuccess);
   CHECK(child == nullptr);
   mscclc::testing::await_end_of_threads("mscclc-nccl");

@@ -181,13 +181,12 @@ typedef struct mscclc_store {
   size_t size;
   void *user;
   int (*set)(void *user, const char *key, const void *value, size_t bytes);
-  /* Waits until the key is there, timeout_ms at most. *bytes: the room in `value`, then the value's
-   * length. */
+  /* Waits until the key is there, timeout_ms at most, or once this rank has given_up. *bytes: the
+   * room in `value`, then the value's length. */
   int (*get)(void *user, const char *key, void *value, size_t *bytes, uint32_t timeout_ms);
   /* The key is not needed any more. May be NULL. */
   int (*remove)(void *user, const char *key);
-  /* Not 0: this rank waits no longer for ranks that have not come, which learn it; where it waits
-   * in `get`, that asks itself. May be NULL. */
+  /* Not 0: this rank waits no longer for ranks that have not come, which learn it. May be NULL. */
   int (*given_up)(void *user);
 } mscclc_store_t;
 #define MSCCLC_STORE_INIT \
