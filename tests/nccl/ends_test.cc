@@ -444,9 +444,14 @@ TEST_CASE("a shrink that aborts ends the messages of plans [case-34]") {
 TEST_CASE("a shrink that aborts ends what no caller waits for, and the parent has no error of it") {
   const bool by_plans = GENERATE(false, true);
   const ServedBy served(by_plans ? nullptr : kFakeNccl, by_plans);
+  if (by_plans) serve_by<LaunchedCalls>();
   const UnwaitedRanks ranks(3);
   int value = 0, lost = 2;
-  REQUIRE(ncclRecv(&value, 1, kInt32, 2, ranks.comms[0], nullptr) == ncclInProgress);
+  REQUIRE(sum_of(ranks.comms) == 6);  // the plan is loaded
+  const int before = LaunchedCalls::launched;
+  REQUIRE(ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr) ==
+          ncclInProgress);
+  while (by_plans && LaunchedCalls::launched == before) std::this_thread::yield();
   std::vector<ncclComm_t> rest(2);
   for (int r = 0; r < 2; ++r) {
     CHECK(ncclCommShrink(ranks.comms[r], &lost, 1, &rest[r], nullptr, kNcclShrinkAbort) ==

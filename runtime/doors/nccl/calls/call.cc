@@ -410,7 +410,9 @@ ncclResult_t finish_null_streams(std::vector<CallsOfComm>& all, ncclResult_t res
     const bool ended = comm.communicator->synchronize(comm.null_stream, diagnostics) &&
                        (comm.messages == nullptr || comm.messages->check(diagnostics));
     if (!ended && result == ncclSuccess) {
-      result = comm.async_error = fail("the calls of stream 0", diagnostics);
+      result = fail("the calls of stream 0", diagnostics);
+      const std::lock_guard tables(comm.tables);
+      if (comm.unwaited == 0) comm.async_error = result;  // else end_unwaited() says it
     }
   }
   return result;
