@@ -1,5 +1,6 @@
 #include "tests/engines/giving_up.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -12,6 +13,7 @@ using cuda::CudaRanks;
 using cuda::host::Gpu;
 
 constexpr uint32_t kCalls = 3, kElements = 240;
+constexpr uint64_t kPatience = 1'000'000;  // nanoseconds
 constexpr Call kCall{.part_bytes = kElements * sizeof(float)};
 
 bool prepare(CudaRanks& ranks, const CudaRanks::Options& options, uint64_t seed) {
@@ -89,6 +91,22 @@ std::optional<bool> counts_stand_after_giving_up(CudaRanks& ranks,
   Gpu::get().set_seed(0);
   if (!read_first || !ranks.read_counts(second, diagnostics)) return std::nullopt;
   return first == second;
+}
+
+std::optional<bool> marked_by_first_to_give_up(CudaRanks& ranks, const CudaRanks::Options& options,
+                                               uint64_t seed) {
+  ranks.set_patience(kPatience);  // all that can begin does so before time goes on
+  if (!prepare_without_partner(ranks, options, seed)) return std::nullopt;
+  Diagnostics diagnostics;
+  std::vector<uint64_t> counts;
+  if (ranks.run(diagnostics)) return std::nullopt;
+  Gpu::get().set_seed(0);
+  if (!ranks.read_counts(counts, diagnostics)) return std::nullopt;
+  constexpr uint64_t kMarked = uint64_t{1} << 21;  // wait.cuh: above bits of the call
+  std::erase_if(counts, [](uint64_t count) { return count >> 63 == 0; });
+  return counts.size() == ranks.program().ranks[0].blocks &&
+         std::ranges::all_of(
+             counts, [&](uint64_t count) { return count >> 42 == (kMarked | options.first_call); });
 }
 
 std::optional<uint32_t> begun_after_giving_up(CudaRanks& ranks, CudaRanks::Options options,

@@ -27,6 +27,12 @@ std::optional<bool> counts_stand_after_giving_up(cuda::CudaRanks& ranks,
                                                  const cuda::CudaRanks::Options& options,
                                                  uint64_t seed);
 
+/// Three calls of rank 0, which waits for rank 1 in vain until its patience is over: is the first
+/// one's number what the blocks of rank 0 are marked with? Nothing: they could not be run.
+std::optional<bool> marked_by_first_to_give_up(cuda::CudaRanks& ranks,
+                                               const cuda::CudaRanks::Options& options,
+                                               uint64_t seed);
+
 /// Thread blocks of all ranks.
 uint32_t blocks_of(const Program& program);
 

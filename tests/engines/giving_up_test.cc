@@ -65,6 +65,17 @@ TEST_CASE("calls that do nothing are not counted, or one would look like the one
   });
 }
 
+// Two calls at once could mix their marks: one that begins early waits for packets only once the
+// kernel ahead has ended.
+TEST_CASE("blocks are marked by one call alone, the first that gives up") {
+  for_each_way_of_sums([](CudaRanks& ranks, CudaRanks::Options options, uint64_t seed) {
+    for (const uint64_t first : {2, 3, 5}) {
+      options.first_call = first;
+      CHECK(marked_by_first_to_give_up(ranks, options, 3 * seed + first) == true);
+    }
+  });
+}
+
 TEST_CASE("all blocks of calls that do nothing have begun") {
   std::vector<TestProgram> plans = {sums_apart(PacketFormat::none), with_syncs(two_shot(3))};
   for (const PacketFormatInfo& format : packet_formats()) {

@@ -156,7 +156,7 @@ std::vector<std::string> said_of_average(
   on_threads(2, [&](int r) {
     ncclResult_t error = call(r, kAvg);
     while (error == ncclSuccess) (void)ncclCommGetAsyncError(ranks.comms[r], &error);
-    said[r] = ncclGetLastError(ranks.comms[r]);
+    said[r] = said_of_failure(ranks.comms[r]);
   });
   return said;
 }
@@ -167,7 +167,6 @@ TEST_CASE("an average that fails on one rank ends the call on all ranks") {
   const auto memory = said_of_average([&](std::shared_ptr<Device> device) {
     return std::make_shared<mscclc::testing::ShortOfMemory>(std::move(device), what);
   });
-  // Of either rank, whose threads share the text.
   for (const std::string& text : memory) {
     CHECK_THAT(text, Catch::Contains("there is no memory for " + what));
   }

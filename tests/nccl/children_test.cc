@@ -1,5 +1,8 @@
 // Children of communicators that callers do not wait for: as NCCL's guide has it, the parent says
 // when they are made.
+#include "runtime/doors/nccl/comm/comm.h"
+#include "runtime/doors/nccl/comm/meet.h"
+#include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/nccl/test_ranks.h"
 
 namespace mscclc::nccl::testing {
@@ -40,6 +43,7 @@ TEST_CASE("the parent says when its children are made, and takes no calls before
       CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("is not done yet"));
       CHECK(ncclCommFinalize(parent) == ncclInvalidArgument);
       CHECK(ncclCommDestroy(parent) == ncclInvalidArgument);
+      CHECK(ncclCommDeregister(parent, nullptr) == ncclSuccess);
     }
     CHECK(split(ranks, {0, 0}, ncclInvalidArgument) == std::vector<ncclComm_t>(2));
   }
@@ -117,22 +121,68 @@ TEST_CASE("a call that is refused makes no children of its group") {
   CHECK(sum_of(ranks.comms) == 1);
 }
 
+/// A group of a split and a call, of which one comes to nothing.
+void begin_child_and_call(ncclComm_t parent, ncclComm_t& child, int& value) {
+  ncclGroupStart();
+  CHECK(ncclCommSplit(parent, 0, 0, &child, nullptr) == ncclSuccess);
+  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, parent, nullptr) == ncclSuccess);
+  CHECK(ncclGroupEnd() == ncclInProgress);
+}
+
 TEST_CASE("calls after children that could not be made are not made") {
   const ServedBy served(kFakeNccl, false);
   UnwaitedRanks ranks(2);
   ncclComm_t child = nullptr;
   int value = 1;
   const long called = calls_of_fake("AllReduce");
-  ncclGroupStart();
-  CHECK(ncclCommSplit(ranks.comms[0], 0, 0, &child, nullptr) == ncclSuccess);
-  CHECK(ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr) == ncclSuccess);
-  CHECK(ncclGroupEnd() == ncclInProgress);
+  begin_child_and_call(ranks.comms[0], child, value);
   CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
   CHECK(await(ranks.comms[0]) != ncclSuccess);
   CHECK(await(child) != ncclSuccess);
   CHECK(calls_of_fake("AllReduce") == called);
   for (ncclComm_t comm : {child, ranks.comms[0]}) CHECK(ncclCommAbort(comm) == ncclSuccess);
   ranks.comms.clear();
+}
+
+/// A device that no thread can use.
+struct Unbound final : mscclc::testing::ForwardingDevice {
+  using ForwardingDevice::ForwardingDevice;
+  bool bind_thread(Diagnostics& diagnostics) override {
+    diagnostics.error("cuda", {}, "the device cannot be bound");
+    return false;
+  }
+};
+
+TEST_CASE("children before calls whose thread cannot use the device end with them") {
+  const ServedBy served(nullptr, true);
+  const UnwaitedRanks ranks(1);
+  const CommPointer comm = find_comm(ranks.comms[0]);
+  const std::shared_ptr<Device> device = comm->device;
+  comm->device = std::make_shared<Unbound>(device);
+  ncclComm_t child = nullptr;
+  int value = 1;
+  begin_child_and_call(ranks.comms[0], child, value);
+  CHECK(await(ranks.comms[0]) != ncclSuccess);
+  CHECK(child == nullptr);
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
+  comm->device = device;
+  CHECK(sum_of(ranks.comms) == 1);
+}
+
+TEST_CASE("what is asked of a child as soon as its parent says that it is made is under way") {
+  const ServedBy served(nullptr, false);
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  Comm comm;
+  comm.ranks = 1;
+  comm.async_error = ncclInProgress;
+  Stage begun_at = Stage::making;
+  const auto meet = [&](Diagnostics& diagnostics) { return meet_by_id(id, comm, diagnostics); };
+  const auto made = [&](ncclResult_t) { begun_at = begin_unwaited(comm); };
+  REQUIRE(make_comm(comm, meet, made) == ncclSuccess);
+  CHECK(comm.async_error == ncclInProgress);
+  end_unwaited(comm, begun_at, ncclSuccess);
+  CHECK(comm.async_error == ncclSuccess);
 }
 
 TEST_CASE("splits in turn never mix their ranks [case-28]") {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/doors/nccl/backends/report.h"
+#include "runtime/doors/nccl/calls/call.h"
 #include "runtime/doors/nccl/comm/comm.h"
 #include "tests/helpers/runtime/descriptors.h"
 #include "tests/helpers/runtime/named_threads.h"
@@ -225,6 +226,20 @@ struct Unwaited {
   CommPointer comm;
 };
 
+TEST_CASE("an abort frees NCCL's communicator also after a call that found no memory") {
+  const ServedBy served(kFakeNccl, false);
+  const Unwaited one;
+  NcclCall call;
+  call.comm = one.comm;
+  call.make = [](const RealNccl&, ncclComm_t) -> ncclResult_t { throw std::bad_alloc(); };
+  const long aborted = calls_of_fake("CommAbort");
+  CHECK(make_calls({call}) == ncclInProgress);
+  CHECK(await(one.handle) == ncclSystemError);
+  CHECK(ncclCommAbort(one.handle) == ncclSuccess);
+  CHECK(calls_of_fake("CommAbort") == aborted + 1);
+  mscclc::testing::await_end_of_threads("mscclc-nccl");
+}
+
 TEST_CASE("abort ends a finalize that waits") {
   const ServedBy served(kFakeNccl, false);
   const Setting never("FAKE_NCCL_UNFINALIZED", "1");
@@ -329,6 +344,53 @@ TEST_CASE("revoke, then split [case-85]") {
   for (ncclComm_t comm : children) CHECK(ncclCommDestroy(comm) == ncclSuccess);
 }
 
+TEST_CASE("a revoke is in progress until what it ends is over, then there are children [case-85]") {
+  const ServedBy served(kFakeNccl, false);
+  const UnwaitedRanks ranks(2);
+  std::vector<ncclComm_t> children(2);
+  int value = 0;
+  {
+    const Held unwinds("GroupEnd");
+    const long before = calls_of_fake("GroupEnd");
+    REQUIRE(ncclRecv(&value, 1, kInt32, 1, ranks.comms[0], nullptr) == ncclInProgress);
+    while (calls_of_fake("GroupEnd") == before) std::this_thread::yield();
+    CHECK(ncclCommRevoke(ranks.comms[0], 0) == ncclInProgress);
+    CHECK(ncclCommRevoke(ranks.comms[1], 0) == ncclSuccess);  // nothing is under way
+    ncclResult_t state = ncclSuccess;
+    CHECK(ncclCommGetAsyncError(ranks.comms[0], &state) == ncclSuccess);
+    CHECK(state == ncclInProgress);
+    CHECK(ncclCommSplit(ranks.comms[0], 0, 0, &children[0], nullptr) == ncclInvalidArgument);
+  }
+  CHECK(await(ranks.comms[0]) == ncclSuccess);
+  for (int r = 0; r < 2; ++r) {
+    CHECK(ncclCommSplit(ranks.comms[r], 0, 0, &children[r], nullptr) == ncclInProgress);
+  }
+  CHECK(ranks.await_all() == ncclSuccess);
+  CHECK(sum_of(children) == 3);
+  for (ncclComm_t comm : children) CHECK(ncclCommDestroy(comm) == ncclSuccess);
+}
+
+TEST_CASE("an abort beside a revoke frees NCCL's communicator after the revoke") {
+  const ServedBy served(kFakeNccl, false);
+  Ranks ranks(1);
+  const long revoked = calls_of_fake("CommRevoke"), aborted = calls_of_fake("CommAbort");
+  std::thread revoker, aborter;
+  {
+    const Held revoking("CommRevoke");
+    revoker = std::thread([&] { (void)ncclCommRevoke(ranks.comms[0], 0); });
+    while (calls_of_fake("CommRevoke") == revoked) std::this_thread::yield();
+    aborter = std::thread([&] { CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess); });
+    while (calls_of_fake("CommRevoke") < revoked + 2 && calls_of_fake("CommAbort") == aborted) {
+      std::this_thread::yield();
+    }
+    CHECK(calls_of_fake("CommAbort") == aborted);
+  }
+  revoker.join();
+  aborter.join();
+  CHECK(calls_of_fake("CommAbort") == aborted + 1);
+  ranks.comms.clear();
+}
+
 /// Ranks 0 and 1 of three go on without rank 2, and end what waits for it.
 void shrink_two(Ranks& ranks) {
   std::vector<ncclComm_t> rest(3);
@@ -359,6 +421,7 @@ TEST_CASE("a shrink that aborts ends what NCCL waits for [case-34]") {
 
 TEST_CASE("a shrink that aborts ends the messages of plans [case-34]") {
   const ServedBy served(nullptr, true);
+  serve_by<LaunchedCalls>();
   Ranks ranks(3);
   int value[3] = {0, 0, 7};
   const auto message = [&](int r) {
@@ -370,10 +433,33 @@ TEST_CASE("a shrink that aborts ends the messages of plans [case-34]") {
   });
   REQUIRE(ranks.results == std::vector<ncclResult_t>(3, ncclSuccess));
   ncclResult_t result = ncclSuccess;
+  const int before = LaunchedCalls::launched;
   std::thread receiver([&] { result = message(0); });
+  while (LaunchedCalls::launched == before) std::this_thread::yield();
   shrink_two(ranks);
   receiver.join();
   CHECK(result != ncclSuccess);
+}
+
+TEST_CASE("a shrink that aborts ends what no caller waits for, and the parent has no error of it") {
+  const bool by_plans = GENERATE(false, true);
+  const ServedBy served(by_plans ? nullptr : kFakeNccl, by_plans);
+  if (by_plans) serve_by<LaunchedCalls>();
+  const UnwaitedRanks ranks(3);
+  int value = 0, lost = 2;
+  REQUIRE(sum_of(ranks.comms) == 6);  // the plan is loaded
+  const int before = LaunchedCalls::launched;
+  REQUIRE(ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr) ==
+          ncclInProgress);
+  while (by_plans && LaunchedCalls::launched == before) std::this_thread::yield();
+  std::vector<ncclComm_t> rest(2);
+  for (int r = 0; r < 2; ++r) {
+    CHECK(ncclCommShrink(ranks.comms[r], &lost, 1, &rest[r], nullptr, kNcclShrinkAbort) ==
+          ncclInProgress);
+  }
+  for (int r = 0; r < 2; ++r) CHECK(await(ranks.comms[r]) == ncclSuccess);
+  CHECK(sum_of(rest) == 3);
+  for (ncclComm_t comm : rest) CHECK(ncclCommDestroy(comm) == ncclSuccess);
 }
 
 TEST_CASE("communicators come and go [case-87]") {

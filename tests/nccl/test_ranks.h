@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "ir/diagnostics/first_message.h"
 #include "runtime/doors/nccl/abi/api.h"
 #include "runtime/doors/nccl/backends/real.h"
 #include "runtime/doors/nccl/comm/make.h"
@@ -131,6 +132,13 @@ class Ranks {
   std::vector<ncclComm_t> comms;
   std::vector<ncclResult_t> results;
 };
+
+/// Why this rank's communicator has failed; empty: it has not. ncclGetLastError() is what any rank
+/// of the process has said last.
+inline std::string said_of_failure(ncclComm_t comm) {
+  Diagnostics diagnostics;
+  return find_comm(comm)->communicator->check(diagnostics) ? "" : first_message(diagnostics);
+}
 
 /// ncclConfig_t as callers of some version have it.
 struct CallersConfig {

@@ -71,7 +71,8 @@ class Proxy final : public ProxyThread::Served {
   ~Proxy() override;
 
   /// Waits until all requests are done, copies included, or the proxy has given up, which ends its
-  /// lanes: after that it touches no memory any more. REQUIRES: no block runs.
+  /// lanes: after that it touches no memory any more. Blocks that still run may ask for more: that
+  /// is waited for, too, or is never done.
   void settle();
   const device::PortQueue& queue() const { return queue_; }
   /// Before what blocks ask for from now on goes over any lane, the far ends take this. From the

@@ -182,7 +182,7 @@ typedef struct mscclc_store {
   size_t size;
   void *user;
   int (*set)(void *user, const char *key, const void *value, size_t bytes);
-  /* Waits for the key, timeout_ms at most. *bytes: the room in `value`, then the value's length. */
+  /* Waits for the key, at most timeout_ms or until given_up. *bytes: the room, then the length. */
   int (*get)(void *user, const char *key, void *value, size_t *bytes, uint32_t timeout_ms);
   /* The key is not needed any more. May be NULL. */
   int (*remove)(void *user, const char *key);
@@ -207,7 +207,7 @@ MSCCLC_API mscclc_result_t mscclc_comm_create(mscclc_comm_t **comm, uint32_t ran
 MSCCLC_API mscclc_result_t mscclc_comm_create_env(mscclc_comm_t **comm, const char *name,
                                                   const mscclc_config_t *config);
 /* The same for ranks that share a store. `name`, at most 200 bytes, is put before all keys: one
- * that no communicator of this store has had. */
+ * that no communicator of this store has had, nor one that could not be made: its reason stays. */
 MSCCLC_API mscclc_result_t mscclc_comm_create_store(mscclc_comm_t **comm, uint32_t ranks,
                                                     uint32_t rank, const mscclc_store_t *store,
                                                     const char *name,

@@ -177,6 +177,7 @@ void SocketNet::wait_for_room() {
   full_ = true;
   itimerspec soon{};
   soon.it_interval.tv_sec = 1;
+  static_assert(kLeastTimeToProve < std::chrono::seconds(1));
   soon.it_value.tv_nsec = std::chrono::nanoseconds(kLeastTimeToProve).count();
   ::timerfd_settime(timer_.get(), 0, &soon, nullptr);
 }

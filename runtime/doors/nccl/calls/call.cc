@@ -319,8 +319,19 @@ ncclResult_t end_real(CallsOfComm& one, ncclResult_t ended) {
   return ended == ncclSuccess && is_done(one) ? join_messages(one) : ended;
 }
 
+void leave_real_calls(CallsOfComm& one) {
+  if (std::exchange(one.in_real, false)) leave_real(*one.comm);
+}
+
+/// Leaves them also where there is no memory for a call, which ends the thread.
+struct RealCalls {
+  std::vector<CallsOfComm>& all;
+  ~RealCalls() { std::ranges::for_each(all, leave_real_calls); }
+};
+
 /// The real NCCL's next calls of all communicators, as one group: one thread may drive several.
 ncclResult_t launch_real(std::vector<CallsOfComm>& all) {
+  const RealCalls calls{all};
   const RealNccl& real = *real_nccl();
   const InsideReal inside;
   ncclResult_t result = real.GroupStart();
@@ -329,7 +340,7 @@ ncclResult_t launch_real(std::vector<CallsOfComm>& all) {
   }
   const ncclResult_t ended = real.GroupEnd();
   for (CallsOfComm& one : all) {
-    if (std::exchange(one.in_real, false)) leave_real(*one.comm);
+    leave_real_calls(one);
     const ncclResult_t settled = end_real(one, ended);
     if (result == ncclSuccess) result = settled;
   }
@@ -399,7 +410,9 @@ ncclResult_t finish_null_streams(std::vector<CallsOfComm>& all, ncclResult_t res
     const bool ended = comm.communicator->synchronize(comm.null_stream, diagnostics) &&
                        (comm.messages == nullptr || comm.messages->check(diagnostics));
     if (!ended && result == ncclSuccess) {
-      result = comm.async_error = fail("the calls of stream 0", diagnostics);
+      result = fail("the calls of stream 0", diagnostics);
+      const std::lock_guard tables(comm.tables);
+      if (comm.unwaited == 0) comm.async_error = result;  // else end_unwaited() says it
     }
   }
   return result;
@@ -497,16 +510,16 @@ bool goes_on_alone(std::vector<CallsOfComm>& all) {
 /// ncclCommGetAsyncError().
 ncclResult_t make_unwaited(const std::shared_ptr<CallsOfGroup>& group,
                            const std::function<ncclResult_t()>& work) {
-  std::vector<CommPointer> comms;
-  for (const CallsOfComm& one : group->all) comms.push_back(one.comm);
-  for (const CommPointer& comm : comms) begin_unwaited(*comm);
+  std::vector<std::pair<CommPointer, Stage>> comms;
+  for (const CallsOfComm& one : group->all) comms.emplace_back(one.comm, Stage::ready);
+  for (auto& [comm, begun_at] : comms) begun_at = begin_unwaited(*comm);
   // The group goes first: once its communicators are done, callers come with the next one.
   const auto end = [group, comms](ncclResult_t result) {
     group->all.clear();
     group->calls.clear();
-    for (const CommPointer& comm : comms) end_unwaited(*comm, result);
+    for (const auto& [comm, begun_at] : comms) end_unwaited(*comm, begun_at, result);
   };
-  const auto make = [work, end, first = comms.front()] {
+  const auto make = [work, end, first = comms.front().first] {
     Diagnostics diagnostics;
     const bool bound = first->device->bind_thread(diagnostics);
     end(bound ? work() : fail(ncclUnhandledCudaError, "a call", diagnostics));

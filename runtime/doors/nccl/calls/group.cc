@@ -64,22 +64,31 @@ bool come_later(const std::vector<NcclCall>& calls, const std::vector<Job>& jobs
   });
 }
 
+/// Jobs of a thread that may come to its end without them: those that it has not taken are
+/// cancelled then.
+struct WaitingJobs {
+  explicit WaitingJobs(std::vector<Job> asked) : jobs(std::move(asked)) {}
+  ~WaitingJobs() {
+    for (Job& job : jobs) job.cancel();
+  }
+  WaitingJobs(const WaitingJobs&) = delete;
+  WaitingJobs& operator=(const WaitingJobs&) = delete;
+
+  std::vector<Job> jobs;
+};
+
 ncclResult_t run_jobs_and_calls(std::vector<Job> jobs, std::vector<NcclCall> calls) {
   const auto blocks = [](const NcclCall& call) { return call.comm->blocking; };
   if (are_mixed(jobs) || std::ranges::any_of(calls, blocks)) return refuse_mixed(jobs);
-  const auto all = std::make_shared<std::vector<Job>>(std::move(jobs));
+  const auto all = std::make_shared<WaitingJobs>(std::move(jobs));
   const auto begin = [all] {
-    for (Job& job : *all) {
+    for (Job& job : all->jobs) {
       if (job.begin) std::exchange(job.begin, {})();
       job.blocking = true;  // the calls wait
     }
   };
-  const auto run = [all] { return run_jobs(std::exchange(*all, {})); };
-  const ncclResult_t result = make_calls_after({begin, run}, std::move(calls));
-  if (result != ncclInProgress) {
-    for (Job& job : *all) job.cancel();
-  }
-  return result;
+  const auto run = [all] { return run_jobs(std::exchange(all->jobs, {})); };
+  return make_calls_after({begin, run}, std::move(calls));
 }
 
 }  // namespace

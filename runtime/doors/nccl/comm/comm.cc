@@ -140,15 +140,17 @@ ncclResult_t check_stage(const Comm& comm, const char* function) {
   return refuse(ncclInternalError, "the communicator is at no stage");
 }
 
-void begin_unwaited(Comm& comm) {
+Stage begin_unwaited(Comm& comm) {
   const std::lock_guard lock(comm.tables);
   ++comm.unwaited;
   comm.async_error = ncclInProgress;
+  return comm.stage;
 }
 
-void end_unwaited(Comm& comm, ncclResult_t result) {
+void end_unwaited(Comm& comm, Stage begun_at, ncclResult_t result) {
   const std::lock_guard lock(comm.tables);
-  if (result != ncclSuccess) comm.unwaited_error = result;
+  const bool is_revoked = comm.stage == Stage::revoked && begun_at != Stage::revoked;
+  if (result != ncclSuccess && !is_revoked) comm.unwaited_error = result;
   if (--comm.unwaited > 0) return;
   result = std::exchange(comm.unwaited_error, ncclSuccess);
   // What is finalized meanwhile says itself when that has ended.
@@ -227,16 +229,21 @@ void leave_real(Comm& comm) {
 ncclResult_t end_calls(Comm& comm, const char* why) {
   comm.communicator->abort(why);
   if (comm.messages != nullptr) comm.messages->abort(why);
+  if (real_nccl() == nullptr || real_nccl()->CommRevoke == nullptr) return abort_real(comm);
   ncclComm_t real = nullptr;
   {
     const std::lock_guard after_what_is_made_known(comm.asking);
     real = comm.real;
+    if (real == nullptr) return ncclSuccess;
+    ++comm.calling;  // an abort beside it does not free what is revoked
   }
-  if (real == nullptr) return ncclSuccess;
-  const InsideReal inside;
-  if (real_nccl()->CommRevoke != nullptr)
-    return settle(comm, real, real_nccl()->CommRevoke(real, 0));
-  return abort_real(comm);
+  ncclResult_t revoked = ncclSuccess;
+  {
+    const InsideReal inside;
+    revoked = settle(comm, real, real_nccl()->CommRevoke(real, 0));
+  }
+  leave_real(comm);
+  return revoked;
 }
 
 namespace {
@@ -338,7 +345,11 @@ ncclResult_t close_comm(Comm& comm, bool abort) {
     (void)abort_real(comm);
     return ncclSuccess;
   }
-  const ncclComm_t real = comm.real.exchange(nullptr);
+  ncclComm_t real = nullptr;
+  {
+    const std::lock_guard not_while_asked(comm.asking);
+    real = comm.real.exchange(nullptr);
+  }
   ncclResult_t result = ncclSuccess;
   const std::lock_guard lock(comm.mutex);
   {

@@ -107,7 +107,7 @@ struct Comm {
   std::map<ncclRedOp_t, std::shared_ptr<const Reduction>> reductions;
   std::map<void*, std::unique_ptr<Registration>> registrations;
   /// What was asked of it, and callers do not wait for: children that are made, a group of calls.
-  /// Changed with `tables` held.
+  /// Changed with `tables` held, as is `async_error` where something begins or has been made.
   std::atomic<uint32_t> unwaited{0};
   ncclResult_t unwaited_error = ncclSuccess;  ///< the last one's of them
   std::optional<ncclUniqueId> growth_id;  ///< of ncclCommGetUniqueId(), for the next ncclCommGrow()
@@ -136,9 +136,10 @@ CommPointer usable_comm(ncclComm_t handle, const char* function, ncclResult_t& r
 [[nodiscard]] ncclResult_t check_stage(const Comm& comm, const char* function);
 
 /// Something begins that was asked of it, and callers do not wait: until all such have ended, it is
-/// ncclInProgress and refuses calls; then it has their error.
-void begin_unwaited(Comm& comm);
-void end_unwaited(Comm& comm, ncclResult_t result);
+/// ncclInProgress and refuses calls; then it has their error, but not of what a revoke has ended.
+/// Begins at the stage that it returns.
+[[nodiscard]] Stage begin_unwaited(Comm& comm);
+void end_unwaited(Comm& comm, Stage begun_at, ncclResult_t result);
 /// Refuses a call until they have.
 [[nodiscard]] ncclResult_t check_unwaited(const Comm& comm, const char* function);
 

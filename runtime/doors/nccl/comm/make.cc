@@ -244,6 +244,15 @@ ncclResult_t make_parts(Comm& comm, const Meet& meet) {
   return comm.facts.has_real && !comm.facts.lazy ? make_real(comm) : ncclSuccess;
 }
 
+/// Callers who have it from the parent may have asked for more since, which says itself how it
+/// goes.
+void say_made(Comm& comm, ncclResult_t result) {
+  const std::lock_guard lock(comm.tables);
+  ncclResult_t making = ncclInProgress;
+  if (comm.unwaited > 0 || comm.stage == Stage::finalized) return;
+  (void)comm.async_error.compare_exchange_strong(making, result);
+}
+
 /// What becomes of compiled kernels: one line a process.
 void inform_of_kernels(const Comm& comm) {
   KernelMaker* const maker = comm.device->kernel_maker();
@@ -292,7 +301,7 @@ ncclResult_t make_comm(Comm& comm, const Meet& meet,
   }
   // After the stage: a caller that learns that it is made calls at once.
   if (made) made(result);
-  comm.async_error = result;
+  say_made(comm, result);
   if (result != ncclSuccess) return result;
   if (const RealNccl* real = real_nccl()) announce_version(real->version);
   if (const auto problem = nvtx_problem()) {

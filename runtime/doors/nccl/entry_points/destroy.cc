@@ -125,13 +125,16 @@ ncclResult_t CommFinalize(ncclComm_t handle) {
   ncclResult_t result = ncclSuccess;
   const CommPointer comm = usable_comm(handle, "ncclCommFinalize", result);
   if (comm == nullptr) return ThreadGroup::of_thread().fail_with(result);
-  Stage expected = Stage::ready;
-  while (!comm->stage.compare_exchange_strong(expected, Stage::finalized)) {
-    result = check_stage(*comm, "ncclCommFinalize");  // another thread was faster
-    if (result != ncclSuccess) return ThreadGroup::of_thread().fail_with(result);
-    expected = Stage::ready;
+  {
+    const std::lock_guard lock(comm->tables);
+    Stage expected = Stage::ready;
+    while (!comm->stage.compare_exchange_strong(expected, Stage::finalized)) {
+      result = check_stage(*comm, "ncclCommFinalize");  // another thread was faster
+      if (result != ncclSuccess) return ThreadGroup::of_thread().fail_with(result);
+      expected = Stage::ready;
+    }
+    if (!comm->blocking) comm->async_error = ncclInProgress;
   }
-  if (!comm->blocking) comm->async_error = ncclInProgress;
   return ThreadGroup::of_thread().add(Job{.run = [comm] { return finalize(comm); },
                                           .cancel = [comm] { take_back_finalize(*comm); },
                                           .blocking = comm->blocking,
@@ -188,7 +191,9 @@ ncclResult_t CommRevoke(ncclComm_t handle, int flags) {
         ncclInvalidArgument,
         "ncclCommRevoke: flags are not 0, or the communicator is not ready, or revoked already"));
   }
-  return end_calls(*comm, "ncclCommRevoke()");
+  const ncclResult_t ended = end_calls(*comm, "ncclCommRevoke()");
+  // What no caller waits for comes to its end meanwhile: before that there are no children.
+  return ended == ncclSuccess && comm->unwaited > 0 ? ncclInProgress : ended;
 }
 
 }  // namespace entry_points

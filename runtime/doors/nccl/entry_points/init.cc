@@ -139,13 +139,13 @@ ncclResult_t begin_child(Descent descent, const Config& config, ncclComm_t* made
   const bool blocking = parent->blocking;
   if (!has_child) forget(made);
   ncclComm_t* const handle = has_child ? made : nullptr;
-  const auto begun = std::make_shared<bool>(false);
+  const auto begun = std::make_shared<std::optional<Stage>>();
   const auto begin = [parent, blocking, begun] {
-    *begun = !blocking;
-    if (!blocking) begin_unwaited(*parent);
+    if (!blocking) *begun = begin_unwaited(*parent);
   };
   const auto end = [parent, begun](ncclResult_t result) {
-    if (std::exchange(*begun, false)) end_unwaited(*parent, result);
+    const auto begun_at = std::exchange(*begun, std::nullopt);
+    if (begun_at) end_unwaited(*parent, *begun_at, result);
   };
   const auto run = [parent, meet = std::move(descent.meet), child, handle, blocking, end] {
     const auto meet_now = [&](Diagnostics& diagnostics) {
@@ -207,12 +207,14 @@ std::optional<ncclUniqueId> take_growth_id(Comm& comm) {
   return std::exchange(comm.growth_id, std::nullopt);
 }
 
-/// A communicator that can have children: also one that is revoked. nullptr: `result`.
-CommPointer parent_of(ncclComm_t handle, const char* function, ncclResult_t& result) {
+/// A communicator that can have children: also one that is revoked; also with something under way
+/// that the call `ends`. nullptr: `result`.
+CommPointer parent_of(ncclComm_t handle, const char* function, ncclResult_t& result,
+                      bool ends = false) {
   CommPointer comm = find_comm(handle);
-  if (comm == nullptr || comm->stage != Stage::revoked) {
-    return usable_comm(handle, function, result);
-  }
+  const Stage stage = comm == nullptr ? Stage::failed : comm->stage.load();
+  if (ends && (stage == Stage::ready || stage == Stage::revoked)) return comm;
+  if (stage != Stage::revoked) return usable_comm(handle, function, result);
   result = check_unwaited(*comm, function);
   return result == ncclSuccess ? comm : nullptr;
 }
@@ -335,7 +337,8 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
                         ncclConfig_t* config, int flags) {
   const NvtxRange range = range_of("ncclCommShrink");
   ncclResult_t result = ncclSuccess;
-  const CommPointer parent = parent_of(comm, "ncclCommShrink", result);
+  const bool aborts = (flags & kNcclShrinkAbort) != 0;
+  const CommPointer parent = parent_of(comm, "ncclCommShrink", result, aborts);
   if (parent == nullptr) return ThreadGroup::of_thread().fail_with(result);
   if (made == nullptr || excluded == nullptr || count <= 0) {
     return invalid("ncclCommShrink: newcomm or the list is NULL, or the list is empty");
@@ -358,8 +361,7 @@ ncclResult_t CommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* m
   const auto settings = child_config(*parent, config);
   if (!settings) return ThreadGroup::of_thread().fail_with(ncclInvalidArgument);
   Stage expected = Stage::ready;
-  if ((flags & kNcclShrinkAbort) != 0 &&
-      parent->stage.compare_exchange_strong(expected, Stage::revoked)) {
+  if (aborts && parent->stage.compare_exchange_strong(expected, Stage::revoked)) {
     (void)end_calls(*parent, "ncclCommShrink()");  // what fails there is given up
   }
   const Family family = survivors(*parent, excluded, count);

@@ -139,8 +139,9 @@ ncclResult_t CommDeregister(const ncclComm_t comm, void* handle) {
   if (found == nullptr) {
     return invalid_memory(ncclInvalidArgument, "ncclCommDeregister: there is no such communicator");
   }
+  if (handle == nullptr) return ncclSuccess;
   const ncclResult_t done = refuse_unwaited(*found, "ncclCommDeregister");
-  if (done != ncclSuccess || handle == nullptr) return done;
+  if (done != ncclSuccess) return done;
   std::unique_ptr<Registration> entry;
   {
     const std::lock_guard lock(found->tables);
