@@ -1,7 +1,7 @@
 """A plan that the ranks of a communicator have loaded by itself, without the registry."""
 
 import ctypes
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from ._library import Call, check, library
 from ._numbers import DTYPE_DEFAULT, element_type, op_number
@@ -34,6 +34,7 @@ class LoadedPlan:
 
     def __init__(self, comm: Any, handle: ctypes.c_void_p, dtype: str, rows: RowsOfPlan):
         self._comm, self._handle, self._dtype, self._rows = comm, handle, dtype, rows
+        self._needed: Tuple[int, Tuple[int, int]] = (-1, (0, 0))  # a call's bytes, those of its input and output
 
     def run(
         self, input: Any, output: Any = None, op: str = "sum", stream: Optional[int] = None,
@@ -111,14 +112,17 @@ class LoadedPlan:
 
     def _needs_buffers(self, source, target, most, dtype):
         """The plan may use no more than is there, nor may a part of a buffer be left out."""
-        needed = ctypes.c_uint64(), ctypes.c_uint64()
-        check(library().mscclc_plan_buffers(self._handle, most, *map(ctypes.byref, needed)))
+        if self._needed[0] != most:
+            found = ctypes.c_uint64(), ctypes.c_uint64()
+            check(library().mscclc_plan_buffers(self._handle, most, *map(ctypes.byref, found)))
+            self._needed = most, (found[0].value, found[1].value)
+        input, output = self._needed[1]
         width = element_type(dtype)[1]
         if self._rows.output_type != "T":  # said for elements as wide as those that it was loaded for
-            needed[1].value = needed[1].value * element_type(self._dtype)[1] // width
-        for side, data, bytes in zip(("input", "output"), (source, target), needed):
-            if bytes.value not in (0, data.bytes):
+            output = output * element_type(self._dtype)[1] // width
+        for side, data, bytes in (("input", source, input), ("output", target, output)):
+            if bytes not in (0, data.bytes):
                 raise UsageError(
                     f"the input has {source.bytes / width:g} elements of '{dtype}', the output"
-                    f" {target.bytes / width:g}; the plan needs {bytes.value / width:g} in the {side}"
+                    f" {target.bytes / width:g}; the plan needs {bytes / width:g} in the {side}"
                 )

@@ -48,7 +48,7 @@ def choose_rows(
 def row_plan(
     name: str, *, ranks: int, columns: int, rows: int, dtype: str = "f32", order: Optional[str] = None
 ) -> Plan:
-    """The plan that serves a call, compiled and proved; for the same number of rows up to `most_rows`."""
+    """The plan that serves a call, compiled and proved; for as many rows as choose_rows() says, `most_rows`."""
     text = ctypes.c_void_p()
     _ask(name, ranks, columns, rows, dtype, order, ctypes.byref(text), None, None)
     return Plan(_taken(text))

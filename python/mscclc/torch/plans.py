@@ -149,10 +149,8 @@ def run_on_stream(
     work = plan.run(memory_of(input, "the input"), memory_of(output, "the output"), **more)
     if stream is None:
         return work.wait()
-    for tensor in (input, output, *others):
-        tensor.record_stream(stream)
     del work
-    comm._unfinished.clear()  # torch keeps the memory as long as its stream needs it
+    comm._unfinished.clear()  # torch gives memory that was used on its own stream to later calls of that stream alone
 
 
 def is_captured(device: torch.device) -> bool:

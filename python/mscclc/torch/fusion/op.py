@@ -20,7 +20,7 @@ from ...errors import UsageError
 from .. import orders, plans
 from . import programs
 from .function import TYPES, Function, read
-from .groups import group_of
+from .groups import group_of, process_group
 
 _log = logging.getLogger("mscclc.fusion")
 
@@ -79,7 +79,7 @@ def _fused_rows(
         return results
     if bytes > max_bytes:
         return _apart(made, input, given, results, key, parts, f"{bytes} bytes are more than max_bytes, {max_bytes}")
-    ranks = group_of(group).ranks
+    ranks = process_group(group)
     unserved = programs.why_not(dist.get_world_size(ranks), made.columns, made.type, orders.in_force(ranks))
     if unserved:  # calls may have another contract than when the graph was compiled
         return _apart(made, input, given, results, key, parts, unserved)
