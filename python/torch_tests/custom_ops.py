@@ -52,6 +52,8 @@ def autograd_knows_what_was_written(ranks):
         with torch.no_grad():
             write(y)
         refused(z.sum().backward, "modified by an inplace operation")
+        for given in (torch.ones(4, requires_grad=True), torch.ones(4, requires_grad=True) * 2):
+            refused(lambda: write(given), "has no gradient", "torch.no_grad()")
 
 
 def checked_by_torch(ranks):

@@ -30,6 +30,8 @@ def by_name(ranks):
     loss = (factor * found).sum()
     torch.ops.mscclc.run_plan_(weights.detach(), found, "sum")
     refused(loss.backward, "modified by an inplace operation")  # it needs what was there
+    for given, out in ((weights, torch.zeros(5)), (torch.ones(5), weights * 1)):
+        refused(lambda: torch.ops.mscclc.run_plan_(given, out, "sum"), "run_plan_ has no gradient")
     plans.unload("sum")
 
 

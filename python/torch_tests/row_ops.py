@@ -159,9 +159,19 @@ def gradients(ranks):
         assert not layer(x, residual, weight).requires_grad
     out, total = torch.empty_like(x.detach()), torch.empty(2)
     q = torch.empty(2, COLUMNS, dtype=torch.float8_e4m3fn)
-    torch.ops.mscclc.run_rows_(x, out, "rows_backward", ["weight", "residual", "q", "total", "scale"],
-                               [weight], [residual.detach().clone(), q, total], [0.5])  # fmt: skip
-    assert not out.requires_grad
+    names = ["weight", "residual", "q", "total", "scale"]
+
+    def written(x, out, weight, residual):
+        torch.ops.mscclc.run_rows_(x, out, "rows_backward", names, [weight], [residual, q, total], [0.5])
+        return out * 1
+
+    plain = [x.detach(), out, weight.detach(), residual.detach().clone()]
+    for call in (written, torch.compile(written, fullgraph=True, backend="aot_eager")):
+        for which in range(4):
+            given = [one * one.clone().requires_grad_() if i == which else one for i, one in enumerate(plain)]
+            refused(lambda: call(*given), "run_rows_ has no gradient", "torch.no_grad()")
+            with torch.no_grad():
+                assert not call(*given).requires_grad
     plans.unload("rows_backward")
 
 

@@ -2,8 +2,8 @@
 
 They take a group by its name (`group.group_name`), so torch.compile(fullgraph=True) sees plain data,
 and run on the current stream. The group is any of torch.distributed's; of backend mscclc they are
-calls of plans. Ops that give a tensor have gradients; those that end in `_` write their first argument
-and have none.
+calls of plans. Ops that give a tensor have gradients; those that end in `_` write their first argument,
+and are an error where it requires one.
 """
 
 import torch
@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import _resolve_process_group
 
 from ..errors import UsageError
-from .plans import mark_written
+from .plans import mark_written, refuse_gradients
 
 _REDUCTIONS = {
     "sum": dist.ReduceOp.SUM,
@@ -117,6 +117,8 @@ def _define():
         for key in ("CPU", "CUDA"):
             _library.impl(name, body, key)
         torch.library.register_fake(f"mscclc::{name}", fake or (lambda *_: None), lib=_library)
+        if result == "()":
+            refuse_gradients(_library, name)
     ops = torch.ops.mscclc
     _gradient("all_reduce", ("op", "group"), lambda s, g: ops.all_reduce(g, s.op, s.group))
     _gradient(

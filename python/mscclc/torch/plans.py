@@ -166,6 +166,24 @@ def mark_written(*tensors: torch.Tensor) -> None:
     torch.autograd.graph.increment_version(tensors)
 
 
+def refuse_gradients(library: torch.library.Library, name: str) -> None:
+    """Makes a call of an op that writes in place an error where autograd follows what it reads or writes: it has no
+    gradient, and that of what was there before would be taken for one."""
+    op = getattr(torch.ops.mscclc, name).default
+
+    def checked(*arguments):
+        lists = [one if isinstance(one, (list, tuple)) else [one] for one in arguments]
+        tensors = [one for some in lists for one in some if isinstance(one, torch.Tensor)]
+        if torch.is_grad_enabled() and any(one.requires_grad for one in tensors):
+            raise UsageError(
+                f"torch.ops.mscclc.{name} has no gradient: call it under torch.no_grad(), or detach() what it is given"
+            )
+        with torch._C._AutoDispatchBelowAutograd():
+            return op(*arguments)
+
+    library.impl(name, checked, "Autograd")
+
+
 def _run_plan_(input, output, name):
     loaded = _plan(name)
     if input.dtype not in _NAMES:
@@ -181,3 +199,4 @@ _library.define("run_plan_(Tensor input, Tensor(a!) output, str name) -> ()")
 for _key in ("CPU", "CUDA"):
     _library.impl("run_plan_", _run_plan_, _key)
 torch.library.register_fake("mscclc::run_plan_", lambda *_: None, lib=_library)
+refuse_gradients(_library, "run_plan_")

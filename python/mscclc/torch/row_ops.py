@@ -9,7 +9,8 @@ scalars that are numbers. `run_rows_` changes what is written; `run_rows` change
 is written anew: of externals that are read, too (`inout`), in the order of their names, then of the others (`out`), in the
 order of the plan. Output and externals have as many rows as the input, or of a reducescatter those of one rank.
 
-Neither has a gradient: what `run_rows_` writes requires none, and backward() through a result of `run_rows` is an error.
+Neither has a gradient: `run_rows_` is an error where what it reads or writes requires one, and backward() through a
+result of `run_rows` is.
 """
 
 from typing import List
@@ -18,7 +19,7 @@ import torch
 
 from ..buffers import needs_rows
 from ..errors import UsageError
-from .plans import _plan, mark_written, run_on_stream
+from .plans import _plan, mark_written, refuse_gradients, run_on_stream
 
 _library = torch.library.Library("mscclc", "FRAGMENT")
 _DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -142,6 +143,7 @@ for _key in ("CPU", "CUDA"):
     _library.impl("run_rows", _run_rows, _key)
     _library.impl("run_rows_gradient", _no_gradient, _key)
 torch.library.register_fake("mscclc::run_rows_", lambda *_: None, lib=_library)
+refuse_gradients(_library, "run_rows_")
 torch.library.register_fake("mscclc::run_rows", _fake_run_rows, lib=_library)
 torch.library.register_fake(
     "mscclc::run_rows_gradient", lambda given, shape: given.new_empty(shape), lib=_library
