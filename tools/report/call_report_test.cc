@@ -106,7 +106,8 @@ TEST_CASE("a rank of whose clock nothing is known is not compared") {
   CHECK(text.find("\n     2  ") == std::string::npos);
   CHECK(report({ranks[0], ranks[2]}).find("how late") == std::string::npos);
   // Its slices begin with its own first call.
-  for (const auto& event : nlohmann::json::parse(chrome_calls(ranks))["traceEvents"]) {
+  const auto trace = nlohmann::json::parse(chrome_calls(ranks));
+  for (const auto& event : trace["traceEvents"]) {
     if (event["ph"] == "X") CHECK(event["ts"].get<double>() <= 400);
   }
 }
