@@ -447,7 +447,7 @@ def captures_are_of_the_tensors_device(ranks):
 
     @contextlib.contextmanager
     def on(device):
-        current.append(device)
+        current.append(device.index)
         yield
         current.pop()
 
