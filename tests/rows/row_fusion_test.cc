@@ -2,7 +2,6 @@
 // few steps as they should be, run on the simulator, and compared with sums and norms in doubles.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -20,6 +19,7 @@
 #include "passes/prove/prove.h"
 #include "plans/format/plan_json.h"
 #include "plans/format/row_table.h"
+#include "tests/rows/row_plans.h"
 #include "tests/rows/row_reference.h"
 
 namespace mscclc {
@@ -64,8 +64,8 @@ struct RowProgram {
   uint32_t steps;     ///< of a block that move data, once all are fused
   bool alone = true;  ///< no `apply` stands alone
 
-  /// Is it for so many ranks? Some are for two.
-  bool serves(uint32_t ranks) const { return ranks == 2 || !name.ends_with("_read"); }
+  /// Is it for so many ranks?
+  bool serves(uint32_t ranks) const { return ranks == 2 || !testing::is_of_two_ranks(name); }
 };
 
 /// All of plans/rows, and how few steps they take.
@@ -124,15 +124,9 @@ void check_row_proof(const Program& program) {
 }
 
 TEST_CASE("the test knows every program of rows") {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(kRowsFolder)) {
-    const std::string name = entry.path().stem().string();
-    if (entry.path().extension() == ".mscl" && name != "functions") names.push_back(name);
-  }
-  std::ranges::sort(names);
   std::vector<std::string> known;
   for (const RowProgram& row : kPrograms) known.push_back(row.name);
-  CHECK(names == known);
+  CHECK(testing::library_row_programs(2) == known);
 }
 
 /// What a caller sees of a program: its externals and contract, apart from chunks.
@@ -266,7 +260,7 @@ TEST_CASE("fused or not, the bits are the same") {
 
 TEST_CASE("programs that read are proved with one copy of the rows that are read, too") {
   for (const RowProgram& row : kPrograms) {
-    if (!row.name.ends_with("_read")) continue;
+    if (!testing::is_of_two_ranks(row.name)) continue;
     World one_copy = world_of(2, 2880);
     one_copy.push_back({"C", "1"});
     const Program program = row_program(row.name, one_copy);

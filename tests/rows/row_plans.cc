@@ -50,14 +50,14 @@ Program library_row_plan(const std::string& name, const RowDefines& defines) {
   return compiled_rows(path, read_file(path).value(), defines);
 }
 
+bool is_of_two_ranks(const std::string& name) { return name.ends_with("_read"); }
+
 std::vector<std::string> library_row_programs(uint32_t ranks) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(kRowLibrary)) {
     const std::string name = entry.path().stem().string();
-    const bool of_two = name.ends_with("_read");
-    if (entry.path().extension() == ".mscl" && name != "functions" && (ranks == 2 || !of_two)) {
-      names.push_back(name);
-    }
+    const bool is_program = entry.path().extension() == ".mscl" && name != "functions";
+    if (is_program && (ranks == 2 || !is_of_two_ranks(name))) names.push_back(name);
   }
   std::ranges::sort(names);
   return names;

@@ -25,6 +25,8 @@ std::vector<std::string> uneven_row_programs();
 
 /// The same of plans/rows.
 Program library_row_plan(const std::string& name, const RowDefines& defines);
+/// Of those that only two ranks may run, by its name.
+bool is_of_two_ranks(const std::string& name);
 /// Those that so many ranks may run.
 std::vector<std::string> library_row_programs(uint32_t ranks);
 

@@ -166,22 +166,32 @@ def mark_written(*tensors: torch.Tensor) -> None:
     torch.autograd.graph.increment_version(tensors)
 
 
+def no_gradient(name: str) -> UsageError:
+    """What to raise where a gradient of an op is asked for that has none."""
+    return UsageError(
+        f"torch.ops.mscclc.{name} has no gradient: call it under torch.no_grad(), or detach() what it is given"
+    )
+
+
 def refuse_gradients(library: torch.library.Library, name: str) -> None:
     """Makes a call of an op that writes in place an error where autograd follows what it reads or writes: it has no
     gradient, and that of what was there before would be taken for one."""
     op = getattr(torch.ops.mscclc, name).default
 
     def checked(*arguments):
-        lists = [one if isinstance(one, (list, tuple)) else [one] for one in arguments]
-        tensors = [one for some in lists for one in some if isinstance(one, torch.Tensor)]
-        if torch.is_grad_enabled() and any(one.requires_grad for one in tensors):
-            raise UsageError(
-                f"torch.ops.mscclc.{name} has no gradient: call it under torch.no_grad(), or detach() what it is given"
-            )
+        if torch.is_grad_enabled() and any(map(_requires_grad, arguments)):
+            raise no_gradient(name)
         with torch._C._AutoDispatchBelowAutograd():
             return op(*arguments)
 
     library.impl(name, checked, "Autograd")
+
+
+def _requires_grad(argument):
+    """Whether a tensor does, or one of a list."""
+    if isinstance(argument, (list, tuple)):
+        return any(map(_requires_grad, argument))
+    return isinstance(argument, torch.Tensor) and argument.requires_grad
 
 
 def _run_plan_(input, output, name):

@@ -19,7 +19,7 @@ import torch
 
 from ..buffers import needs_rows
 from ..errors import UsageError
-from .plans import _plan, mark_written, refuse_gradients, run_on_stream
+from .plans import _plan, mark_written, no_gradient, refuse_gradients, run_on_stream
 
 _library = torch.library.Library("mscclc", "FRAGMENT")
 _DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -124,9 +124,7 @@ def _gradients(ctx, gradients):
 
 
 def _no_gradient(given, shape):
-    raise UsageError(
-        "torch.ops.mscclc.run_rows has no gradient: call it under torch.no_grad(), or detach() what it is given"
-    )
+    raise no_gradient("run_rows")
 
 
 _library.define("run_rows_gradient(Tensor given, SymInt[] shape) -> Tensor")

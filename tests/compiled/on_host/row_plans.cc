@@ -20,9 +20,6 @@ struct RowShape {
 constexpr std::array<RowShape, 6> kShapes = {
     {{64, 32}, {2048, 384}, {2880, 96}, {5120, 640}, {6144, 256}, {16384, 512}}};
 
-/// A program that two ranks alone may run, or a plan of one.
-bool of_two_ranks(const std::string& name) { return name.find("_read") != name.npos; }
-
 KernelPlan plan_of(const std::string& name, const RowShape& shape, uint32_t ranks, Dtype dtype,
                    const std::string& format = "", const RowDefines& more = {}) {
   RowDefines defines = {{"R", std::to_string(ranks)},
@@ -35,7 +32,7 @@ KernelPlan plan_of(const std::string& name, const RowShape& shape, uint32_t rank
   // Two shots send sums, and so store them. Functions of sums are no step of other types than T.
   const bool is_fused = name != "allreduce_norm_2shot" && name != "allreduce_norm_push_sums" &&
                         !(name.find("norm_quantize_") != name.npos && !name.ends_with("_1shot") &&
-                          !of_two_ranks(name)) &&
+                          !testing::is_of_two_ranks(name)) &&
                         format != "LL128";
   // Blocks with unequal numbers of rows, and some with none; ranks, too, which have as many each
   // only in the last.
@@ -81,7 +78,7 @@ std::vector<KernelPlan> fused_row_plans() {
   std::vector<KernelPlan> plans;
   const std::vector<std::string> names = testing::library_row_programs(2);
   for (uint32_t p = 0; p < names.size(); ++p) {
-    const uint32_t most = of_two_ranks(names[p]) ? 2 : 8;
+    const uint32_t most = testing::is_of_two_ranks(names[p]) ? 2 : 8;
     for (uint32_t ranks = 2; ranks <= most; ++ranks) {
       plans.push_back(plan_of(names[p], kShapes[(p + ranks) % kShapes.size()], ranks,
                               kTypes[(p / 4 + ranks) % kTypes.size()]));
@@ -107,7 +104,7 @@ std::vector<KernelPlan> fused_row_plans() {
   // other formats: compiling the others takes minutes.
   std::vector<KernelPlan> some;
   for (size_t p = 0; p < plans.size(); ++p) {
-    if (p % 6 == 1 || p >= of_library || of_two_ranks(plans[p].name)) {
+    if (p % 6 == 1 || p >= of_library || testing::is_of_two_ranks(plans[p].program->name)) {
       some.push_back(std::move(plans[p]));
     }
   }

@@ -43,7 +43,6 @@ struct Axes {
 
 /// What has no place on a logarithmic axis, such as the bus bandwidth of one rank.
 bool is_off_axes(const std::pair<uint64_t, double>& point) {
-  constexpr uint64_t kMostBytes = uint64_t{1} << 60;
   constexpr double kLeast = 1e-30, kMost = 1e30;
   const auto& [bytes, y] = point;
   return bytes == 0 || bytes > kMostBytes || !(y >= kLeast && y <= kMost);

@@ -14,7 +14,7 @@ namespace mscclc::bench {
 struct Line {
   enum class Style : uint8_t { bold, plain, dashed };
   std::string name;
-  Series points;  ///< x > 0, y > 0
+  Series points;  ///< those that have no place on logarithmic axes are left out
   Style style = Style::plain;
 };
 

@@ -14,7 +14,6 @@ using Json = nlohmann::ordered_json;
 
 // What a file may say: beyond these, tables and plots would be of no use.
 constexpr double kLeastTime = 1e-6, kMostTime = 1e12;  // microseconds
-constexpr uint64_t kMostBytes = uint64_t{1} << 60;
 
 // Three decimals of a microsecond are a nanosecond.
 double rounded(double value) { return std::round(value * 1000) / 1000; }

@@ -27,6 +27,9 @@ struct Times {
   bool checked = false;
 };
 
+/// The largest size: beyond it tables and plots would be of no use.
+inline constexpr uint64_t kMostBytes = uint64_t{1} << 60;
+
 /// What one contender did at one size.
 struct Result {
   std::string collective, dtype, op;  ///< op: "none" where nothing is reduced
