@@ -47,6 +47,7 @@ struct CompiledCode {
 /// A line of a kernel's arguments.
 struct CompiledLine {
   uint64_t words[2];
+  bool operator==(const CompiledLine&) const = default;
 };
 
 class CompiledShape {

@@ -10,7 +10,7 @@
 
 namespace mscclc::testing {
 
-class ProgramTaker final : public ForwardingDevice {
+class ProgramTaker : public ForwardingDevice {
  public:
   using ForwardingDevice::ForwardingDevice;
   bool carries_programs() const override { return true; }

@@ -102,6 +102,7 @@ class CudaRanks::State {
   bool plan_launch(Diagnostics& d);
   bool plan_call(uint32_t in_call, Diagnostics& d);
   bool pack_programs(uint32_t in_call, Diagnostics& d);
+  Start choose_kernel(uint32_t rank, LaunchPlan& plan);
   bool plan_apart(uint32_t in_call);
   bool fits(Diagnostics& d) const;
   bool run_together(Diagnostics& d) const;
@@ -117,6 +118,7 @@ class CudaRanks::State {
   RanksFlags flags_;
   RanksSignals signals_;
   RanksPorts ports_;
+  std::vector<RanksPrograms::Rank> ranks_;  ///< in the call that was packed last
   RanksPrograms programs_;
   RanksMulticast multicast_;
   std::vector<uint32_t> first_block_;  ///< by rank, among those of all ranks
@@ -236,12 +238,22 @@ bool CudaRanks::State::plan_call(uint32_t in_call, Diagnostics& d) {
 }
 
 bool CudaRanks::State::pack_programs(uint32_t in_call, Diagnostics& d) {
-  std::vector<RanksPrograms::Rank> ranks;
+  ranks_.clear();
   for (uint32_t r = 0; r < device_.ranks.size(); ++r) {
-    ranks.push_back({bases_of(r, in_call), signals_.semaphores(r), signals_.barriers(r),
-                     externals_.places(r), flags_.places(r)});
+    ranks_.push_back({bases_of(r, in_call), signals_.semaphores(r), signals_.barriers(r),
+                      externals_.places(r), flags_.places(r)});
   }
-  return programs_.pack(in_call, device_, ranks, signals_.ends(), options_.carried, launch_, d);
+  return programs_.pack(in_call, device_, ranks_, signals_.ends(), options_.carried, launch_, d);
+}
+
+CudaRanks::Start CudaRanks::State::choose_kernel(uint32_t rank, LaunchPlan& plan) {
+  const auto pack = [this, rank](const BlockPrograms::Places& there, BlockPrograms& packed) {
+    const RankProgram& program = device_.ranks[rank];
+    return packed.pack(program, there, WaitSlots(program), launch_.program_bytes);
+  };
+  const std::vector<ChannelEnd> ends = signals_.ends();
+  const BlockPrograms::Places places = ranks_[rank].places(ends);
+  return options_.compiled_kernel({rank, programs_.of_rank(rank), places, pack}, plan);
 }
 
 /// The launches of all ranks in a call. False: they are to be one, as some have no short program.
@@ -254,8 +266,7 @@ bool CudaRanks::State::plan_apart(uint32_t in_call) {
     own.calls += first * launch_.call_counts;
     own.programs += first * launch_.program_bytes;
     if (own.stamps != nullptr) own.stamps += first * launch_.stamp_words;
-    Start start =
-        options_.compiled_kernel ? options_.compiled_kernel(r, programs_.of_rank(r), own) : Start{};
+    Start start = options_.compiled_kernel ? choose_kernel(r, own) : Start{};
     const uint8_t* programs_here = programs_.packed(in_call) + first * launch_.program_bytes;
     const bool shortened = options_.in_short && apart_.add_short(r, in_call, own, programs_here);
     if (shortened) continue;

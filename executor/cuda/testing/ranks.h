@@ -40,10 +40,17 @@ class CudaRanks {
 
   /// Starts a call of one rank on a stream; returns a cudaError_t.
   using Start = std::function<int(const device::LaunchPlan& plan, void* stream)>;
+  /// A rank's part in a call.
+  struct RankCall {
+    uint32_t rank;
+    const BlockPrograms& programs;
+    const BlockPrograms::Places& places;
+    /// Packs it as if its memory lay elsewhere.
+    std::function<bool(const BlockPrograms::Places&, BlockPrograms&)> pack;
+  };
   /// A compiled kernel for a call of a rank, whose launch it may change; none: the
   /// interpreter runs it.
-  using ChooseKernel =
-      std::function<Start(uint32_t rank, const BlockPrograms& programs, device::LaunchPlan& plan)>;
+  using ChooseKernel = std::function<Start(const RankCall& call, device::LaunchPlan& plan)>;
 
   struct Options {
     bool in_place = false;

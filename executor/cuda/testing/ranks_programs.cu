@@ -24,10 +24,7 @@ bool RanksPrograms::pack_ranks(uint32_t in_call, const DeviceProgram& device,
   for (uint32_t r = 0; r < ranks.size(); ++r) {
     const WaitSlots slots(device.ranks[r]);
     BlockPrograms& own = of_ranks_[r];
-    const BlockPrograms::Places places{ranks[r].bases,      ends,
-                                       ranks[r].semaphores, ranks[r].barriers,
-                                       ranks[r].externals,  ranks[r].flags};
-    if (!own.pack(device.ranks[r], places, slots, launch.program_bytes)) {
+    if (!own.pack(device.ranks[r], ranks[r].places(ends), slots, launch.program_bytes)) {
       d.error("too-large", {}, std::string(own.refusal()));
       return false;
     }

@@ -20,6 +20,9 @@ class RanksPrograms {
     device::Barrier* barriers;
     std::vector<BlockPrograms::Places::External> externals = {};
     std::vector<BlockPrograms::Places::Flags> flags = {};
+    BlockPrograms::Places places(const std::vector<device::ChannelEnd>& ends) const {
+      return {bases, ends, semaphores, barriers, externals, flags};
+    }
   };
 
   /// Forgets what was packed; `calls` are to be, the first one of this number.

@@ -261,16 +261,26 @@ bool Binder::write_programs(BoundCall::State& made) {
         return joined_team(buffer, members);
       },
       bases);
-  return pack_programs(made, bases);
-}
-
-// Programs that are short enough travel with the launch, if the device takes them.
-bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases) {
   BlockPrograms::Places places = x_.on_device.where;
   places.bases = bases;
   places.ends = x_.on_device.ends;
   places.externals = x_.scratch.externals;
   places.flags = x_.scratch.flags;
+  return move_or_pack(made, places);
+}
+
+// Where bind() is collective, another rank may be in place though this one is not. Programs that
+// are short enough travel with the launch, if the device takes them.
+bool Binder::move_or_pack(BoundCall::State& made, const BlockPrograms::Places& places) {
+  const auto in_place = static_cast<uint8_t>(CallFacts::Placement::in_place);
+  const MovedCalls::At at{places, asked_.row_pitch, facts_.record.placement == in_place};
+  const auto fill = [&](const BlockPrograms::Places& there, std::vector<CompiledLine>& lines) {
+    return made.programs.pack(x_.program, there, *x_.on_device.wait_slots) &&
+           x_.compiled_kernels->shape().fill(made.programs, lines);
+  };
+  MovedCalls& moved = x_.scratch.moved;
+  made.is_chosen = !x_.collective_bind() && moved.move(at, fill, made.launch, made.compiled);
+  if (made.is_chosen) return true;
   if (!made.programs.pack(x_.program, places, *x_.on_device.wait_slots))
     return too_large(made.programs, diagnostics_);
   made.launch.context = x_.on_device.contexts;
@@ -281,6 +291,8 @@ bool Binder::pack_programs(BoundCall::State& made, const std::vector<device::Bas
   made.launch.uses = made.programs.uses();
   made.launch.carried =
       x_.group->device->carries_programs() && made.programs.bytes() <= device::kMaxCarried;
+  made.choose_kernel(x_.compiled_kernels.get());
+  moved.keep(at, made.launch, made.compiled);
   return true;
 }
 
@@ -388,7 +400,7 @@ std::shared_ptr<BoundCall::State> Binder::blank() {
 
 std::shared_ptr<BoundCall::State> Binder::make() {
   std::shared_ptr<BoundCall::State> made = blank();
-  if (!has_flags_in_place() || !write_programs(*made)) return nullptr;
+  if (!has_flags_in_place()) return nullptr;
   plan_copies(*made);
   made->is_call = !empty();
   made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
@@ -405,7 +417,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
           ? 0
           : static_cast<uint64_t>(
                 std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
-  made->choose_kernel(x_.compiled_kernels.get());
+  if (!write_programs(*made)) return nullptr;
   if (!made->place(*x_.on_device.slots, diagnostics_)) return nullptr;
   if (made->compiled.kernel == nullptr) shorten(*made);
   if (!check_rows(*made) || !check_fit(*made)) return nullptr;

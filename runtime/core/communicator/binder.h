@@ -68,7 +68,7 @@ class Binder {
   const Memory* place_memory(uint32_t rank, uint32_t side) const;
   bool refuse_place(uint32_t rank, uint32_t side);
   bool write_programs(BoundCall::State& made);
-  bool pack_programs(BoundCall::State& made, const std::vector<device::BaseAddress>& bases);
+  bool move_or_pack(BoundCall::State& made, const BlockPrograms::Places& places);
   bool check_fit(BoundCall::State& made);
   void shorten(BoundCall::State& made) const;
   void plan_copies(BoundCall::State& made) const;

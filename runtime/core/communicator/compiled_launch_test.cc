@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 
 #include "executor/compiled/shape.h"
 #include "executor/testing/test_plans.h"
@@ -36,6 +37,7 @@ class KeepingDevice : public ForwardingDevice {
   }
   const void* arguments = nullptr;
   uint32_t launches = 0;
+  bool was_packed = false;  ///< the last call of a kernel; else an earlier one's lines were moved
   struct Said {
     bool previous_allows_early, any_order;
     bool operator==(const Said&) const = default;
@@ -49,9 +51,10 @@ class KeepingDevice : public ForwardingDevice {
     std::optional<uint32_t> fits(Kernel, const device::LaunchPlan&, Diagnostics&) override {
       return 1000;
     }
-    bool launch(Kernel, const device::LaunchPlan&, const void* second, StreamHandle,
+    bool launch(Kernel, const device::LaunchPlan& plan, const void* second, StreamHandle,
                 Diagnostics&) override {
       device.arguments = second;
+      device.was_packed = plan.programs != nullptr;
       ++device.launches;
       return true;
     }
@@ -84,6 +87,20 @@ void check_copies(const CompiledShape& shape, const CompiledLine* lines, const u
     CHECK(extent.end - extent.begin == chunk);
     CHECK(to.address == out + b * chunk);
     CHECK(from.address == in + b * chunk);
+  }
+}
+
+/// Does what such lines say.
+void run_copies(const CompiledShape& shape, const CompiledLine* lines) {
+  const CompiledStep& step = shape.codes()[0].steps[0];
+  for (uint32_t b = 0; b < shape.blocks(); ++b) {
+    const CompiledLine* own = lines + shape.shared_lines() + b * shape.own_lines();
+    device::CompiledExtent extent;
+    device::StepOperand to, from;
+    std::memcpy(&extent, own + step.extent, sizeof extent);
+    std::memcpy(&to, own + step.places[0] / device::kPlaceLine, sizeof to);
+    std::memcpy(&from, own + step.places[1] / device::kPlaceLine, sizeof from);
+    std::memmove(to.address, from.address, extent.end - extent.begin);
   }
 }
 
@@ -126,12 +143,20 @@ TEST_CASE("a call that is bound again keeps what is said of launches around it")
   device->destroy_stream(stream);
 }
 
+/// A plan's file beside which kernels lie.
+struct PlanFile {
+  explicit PlanFile(const std::string& name) {
+    const char* base = std::getenv("TEST_TMPDIR");
+    path = std::filesystem::path(base == nullptr ? "/tmp" : base) / (name + ".json");
+    kernels = path.substr(0, path.size() - 5) + ".sm_90.cubin";
+    std::ofstream(kernels) << "any";
+  }
+  ~PlanFile() { std::filesystem::remove(kernels); }
+  std::string path, kernels;
+};
+
 TEST_CASE("compiled kernels: lines are parameters, or lie in memory") {
-  const char* base = std::getenv("TEST_TMPDIR");
-  const std::string plan_file =
-      std::filesystem::path(base == nullptr ? "/tmp" : base) / "own_launch.json";
-  const std::string kernels = plan_file.substr(0, plan_file.size() - 5) + ".sm_90.cubin";
-  std::ofstream(kernels) << "any";
+  const PlanFile file("own_launch");
   Diagnostics diagnostics;
   const auto device = std::make_shared<KeepingDevice>(make_host_device(diagnostics));
   const auto communicator = alone_on(device);
@@ -148,7 +173,7 @@ TEST_CASE("compiled kernels: lines are parameters, or lie in memory") {
     const auto output = device->allocate(most, "output", diagnostics);
     auto executable = communicator->load(
         plan,
-        {.max_bytes = most, .zero_copy = true, .plan_file = plan_file, .proof = ProofPolicy::skip},
+        {.max_bytes = most, .zero_copy = true, .plan_file = file.path, .proof = ProofPolicy::skip},
         diagnostics);
     REQUIRE(executable != nullptr);
     // Two calls that are both alive: the lines of one are not those of the other.
@@ -171,7 +196,96 @@ TEST_CASE("compiled kernels: lines are parameters, or lie in memory") {
   }
   for (const Diagnostic& d : diagnostics.all()) WARN(d.message);
   device->destroy_stream(stream);
-  std::filesystem::remove(kernels);
+}
+
+/// Calls of a plan whose blocks copy, one after the other, on a device that keeps their lines.
+struct CopyCalls {
+  explicit CopyCalls(uint32_t blocks)
+      : file("moved_calls"),
+        device(std::make_shared<KeepingDevice>(make_host_device(diagnostics))),
+        communicator(alone_on(device)),
+        most(uint64_t{blocks} * 64) {
+    TestProgram t = copies(blocks);
+    shape = CompiledShape::of(t.program, 0, diagnostics);
+    REQUIRE(shape);
+    stream = device->create_stream(diagnostics);
+    memory = device->allocate(2 * most + 8192, "buffers", diagnostics);
+    for (uint64_t i = 0; i < memory->bytes(); ++i) {
+      memory->data()[i] = static_cast<uint8_t>(i * 0x9e3779b9 >> 16);
+    }
+    executable = communicator->load(
+        std::make_shared<const Program>(std::move(t.program)),
+        {.max_bytes = most, .plan_file = file.path, .proof = ProofPolicy::skip}, diagnostics);
+    REQUIRE(executable != nullptr);
+  }
+  ~CopyCalls() { device->destroy_stream(stream); }
+
+  /// A call of `bytes` whose buffers begin so far in the memory. All stay alive.
+  bool is_packed(uint64_t in, uint64_t out, uint64_t bytes, bool previous_allows_early = false) {
+    uint8_t* const input = memory->data() + in;
+    uint8_t* const output = memory->data() + out;
+    const std::vector<uint8_t> wanted(input, input + bytes);
+    bound.push_back(executable->bind({.bytes = bytes,
+                                      .input = input,
+                                      .output = output,
+                                      .previous_allows_early = previous_allows_early},
+                                     diagnostics));
+    REQUIRE(bound.back());
+    REQUIRE(bound.back().has_compiled_kernel());
+    REQUIRE(executable->launch(bound.back(), stream, diagnostics));
+    const void* lines = device->arguments;
+    if (shape->in_memory()) std::memcpy(&lines, device->arguments, sizeof lines);
+    check_copies(*shape, static_cast<const CompiledLine*>(lines), input, output,
+                 bytes / shape->blocks());
+    run_copies(*shape, static_cast<const CompiledLine*>(lines));
+    CHECK(std::equal(wanted.begin(), wanted.end(), output));
+    return device->was_packed;
+  }
+
+  Diagnostics diagnostics;
+  const PlanFile file;
+  const std::shared_ptr<KeepingDevice> device;
+  const std::unique_ptr<Communicator> communicator;
+  const uint64_t most;
+  std::optional<CompiledShape> shape;
+  StreamHandle stream = nullptr;
+  std::unique_ptr<Memory> memory;
+  std::unique_ptr<Executable> executable;
+  std::vector<BoundCall> bound;
+};
+
+TEST_CASE("compiled kernels: a call at other places gets the lines of an earlier one, moved") {
+  for (const uint32_t blocks : {8u, 900u}) {
+    CAPTURE(blocks);
+    CopyCalls calls(blocks);
+    const uint64_t most = calls.most, half = most + 4096;
+    CHECK(calls.is_packed(0, half, most));
+    CHECK_FALSE(calls.is_packed(128, half, most));
+    CHECK_FALSE(calls.is_packed(256, half + 384, most));
+    CHECK_FALSE(calls.is_packed(half, 128, most));
+    CHECK(calls.is_packed(0, half, most));  // as it was bound
+    // Buffers that begin elsewhere in a line.
+    CHECK(calls.is_packed(16, half, most));
+    CHECK_FALSE(calls.is_packed(16 + 128, half + 128, most));
+    // In place.
+    CHECK(calls.is_packed(512, 512, most));
+    CHECK_FALSE(calls.is_packed(1024, 1024, most));
+    // Of another size, and after a kernel that lets it begin early.
+    CHECK(calls.is_packed(0, half, most / 4));
+    CHECK_FALSE(calls.is_packed(640, half, most / 4));
+    CHECK(calls.is_packed(640, half, most / 4, true));
+    CHECK_FALSE(calls.is_packed(768, half, most / 4, true));
+  }
+}
+
+TEST_CASE("compiled kernels: what is kept of a call outlives it") {
+  CopyCalls calls(900);
+  const uint64_t half = calls.most + 4096;
+  CHECK(calls.is_packed(0, half, calls.most));
+  for (uint64_t i = 1; i < 60; ++i) {
+    calls.bound.clear();
+    CHECK_FALSE(calls.is_packed(128 * (i % 31), half + 128 * (i / 31), calls.most));
+  }
 }
 
 }  // namespace

@@ -28,6 +28,7 @@
 #include "runtime/core/communicator/call/placement.h"
 #include "runtime/core/communicator/call/shared_board.h"
 #include "runtime/core/communicator/compiled_kernels/kernel_choice.h"
+#include "runtime/core/communicator/compiled_kernels/moved_calls.h"
 #include "runtime/core/communicator/launcher.h"
 #include "runtime/core/communicator/load/loaded_lanes.h"
 #include "runtime/core/communicator/load/loaded_memory.h"
@@ -116,6 +117,7 @@ struct BindScratch {
   /// each.
   std::map<KernelKey, uint32_t> fitting;
   CallCache calls;  ///< unused if bind() is collective: ranks must do it together
+  MovedCalls moved;
 };
 
 /// A plan that is loaded.

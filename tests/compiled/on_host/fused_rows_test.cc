@@ -30,6 +30,7 @@ void run_fused(const Tries& tries, size_t step = 1) {
     trial.run(tries);
     CHECK(trial.kernels().taken() > 0);
     CHECK(trial.kernels().refused() == 0);
+    if (tries.options.calls > 2) CHECK(trial.kernels().moved() > 0);
   }
 }
 
@@ -74,7 +75,7 @@ TEST_CASE("fused rows: some thread blocks are clusters, of several sizes") {
   CHECK(sizes.size() > 3);
 }
 
-TEST_CASE("fused rows: kernels that begin early") {
+TEST_CASE("fused rows: kernels that begin early, with lines of earlier calls") {
   run_fused({.options = {.calls = 3, .early = true, .frees_next = 2}, .seeds = {2}, .rounds = 1},
             testing::amount<size_t>(16, 24, 8));
 }

@@ -34,6 +34,7 @@ void run_all(Tries tries, size_t turn = 0) {
     CAPTURE(plans[p].name);
     CHECK(trial.kernels().taken() > 0);
     CHECK((trial.kernels().left() > 0) == tries.mixed);
+    if (tries.options.calls > 2) CHECK(trial.kernels().moved() > 0);
     ++done;
   }
   CHECK(done > (some ? 40 : 150));
@@ -108,7 +109,7 @@ TEST_CASE("kernels do nothing once a block of their rank has given up") {
   CHECK(done == 3);
 }
 
-TEST_CASE("kernels of plans that begin early") {
+TEST_CASE("kernels of plans that begin early, with lines of earlier calls") {
   run_all({.options = {.calls = 3, .early = true, .frees_next = 2},
            .seeds = amount<std::vector<uint64_t>>({1}, {1}, {1, 2}),
            .rounds = 1},

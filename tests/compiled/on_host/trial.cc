@@ -35,7 +35,7 @@ std::vector<ReduceOp> reductions_of(const Program& program) {
 }  // namespace
 
 CompiledKernelSet::CompiledKernelSet(const KernelPlan& plan, size_t number)
-    : program_(plan.program), digest_(kernel_digest(number)) {
+    : program_(plan.program), digest_(kernel_digest(number)), in_place_(plan.in_place) {
   for (uint32_t r = 0; r < plan.program->ranks.size(); ++r) {
     Diagnostics diagnostics;
     shapes_.push_back(CompiledShape::of(*plan.program, r, diagnostics));
@@ -54,41 +54,63 @@ bool CompiledKernelSet::has(device::StepKind kind) const {
   });
 }
 
-CudaRanks::ChooseKernel CompiledKernelSet::choose(bool mixed, bool clusters) {
-  return [this, mixed, clusters](uint32_t rank, const BlockPrograms& programs, LaunchPlan& plan) {
+CudaRanks::ChooseKernel CompiledKernelSet::choose(bool mixed, bool clusters, bool moves) {
+  earlier_.assign(moves ? shapes_.size() : 0, {});
+  return [this, mixed, clusters](const RankCall& call, LaunchPlan& plan) {
     const uint64_t asked = asked_++;
     if (mixed && (asked + asked / 3) % 2 == 0) {
       ++left_;
       return CudaRanks::Start();
     }
-    CudaRanks::Start start = kernel_of(rank, programs, plan, clusters);
+    CudaRanks::Start start = kernel_of(call, plan, clusters);
     taken_ += start ? 1 : 0;
     return start;
   };
 }
 
-CudaRanks::Start CompiledKernelSet::kernel_of(uint32_t rank, const BlockPrograms& programs,
-                                              LaunchPlan& plan, bool clusters) {
-  const std::optional<CompiledShape>& shape = shapes_[rank];
+bool CompiledKernelSet::fill(const RankCall& call, const LaunchPlan& plan, CompiledCall& to) {
+  const CompiledShape& shape = *shapes_[call.rank];
+  if (!shape.fill(call.programs, to.lines)) return false;
+  if (earlier_.empty()) return true;
+  const auto fill = [&](const BlockPrograms::Places& there, std::vector<CompiledLine>& lines) {
+    BlockPrograms programs;
+    return call.pack(there, programs) && shape.fill(programs, lines);
+  };
+  MovedCalls& earlier = earlier_[call.rank];
+  const std::vector<CompiledLine> lines = to.lines;
+  LaunchPlan launch = plan;
+  if (earlier.move({call.places, 0, in_place_}, fill, launch, to)) {
+    CHECK(to.lines == lines);
+    ++moved_;
+    return true;
+  }
+  to.kernel = &shape;
+  earlier.keep({call.places, 0, in_place_}, plan, to);
+  return true;
+}
+
+CudaRanks::Start CompiledKernelSet::kernel_of(const RankCall& call, LaunchPlan& plan,
+                                              bool clusters) {
+  const std::optional<CompiledShape>& shape = shapes_[call.rank];
   if (!shape || plan.blocks != shape->blocks()) return {};
   const KernelTable::Bind* bind =
       table().find(digest_ + "_" + shape->key() + "_" + shape->arithmetic(plan.dtype));
-  auto lines = std::make_shared<std::vector<CompiledLine>>();
-  if (bind == nullptr || !shape->takes(programs, plan.dtype, plan.accumulate, plan.reduce) ||
-      !shape->fill(programs, *lines)) {
+  auto compiled = std::make_shared<CompiledCall>();
+  if (bind == nullptr || !shape->takes(call.programs, plan.dtype, plan.accumulate, plan.reduce) ||
+      !fill(call, plan, *compiled)) {
     return {};
   }
   plan.threads = shape->has_rows() ? shape->threads() : std::min(shape->threads(), plan.threads);
   const uint32_t cluster = clusters ? cluster_of(*shape, *program_) : 1;
-  return [bind, lines, cluster, in_memory = shape->in_memory()](const LaunchPlan& placed,
-                                                                void* stream) {
+  return [bind, compiled, cluster, in_memory = shape->in_memory()](const LaunchPlan& placed,
+                                                                   void* stream) {
     const cuda::host::Shape grid{placed.blocks * cluster, placed.threads / cluster, 0, placed.early,
                                  cluster};
-    const CompiledLine* at = lines->data();
+    const CompiledLine* at = compiled->lines.data();
     const void* arguments = in_memory ? static_cast<const void*>(&at) : at;
     KernelTable::Bound kernel = (*bind)(placed, arguments);
     cuda::host::Gpu::get().launch(*static_cast<cudaStream_t>(stream), grid,
-                                  [kernel, lines] { kernel(); });
+                                  [kernel, compiled] { kernel(); });
     return int{cudaSuccess};
   };
 }
@@ -151,7 +173,7 @@ void KernelTrial::run_call(SameBits& both, const Tries& tries, const Call& call,
   options.apart = true;
   options.in_place = plan_.in_place;
   options.threads = seed % 2 == 0 ? 64 : 32;
-  options.compiled_kernel = kernels_.choose(tries.mixed, tries.clusters);
+  options.compiled_kernel = kernels_.choose(tries.mixed, tries.clusters, options.calls > 2);
   INFO(plan_.name << ' ' << info(call.dtype).name << ' ' << name(call.reduce) << ' '
                   << call.part_bytes << " bytes, seed " << seed);
   cuda::host::Gpu::get().set_seed(seed);

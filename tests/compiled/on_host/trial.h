@@ -9,6 +9,7 @@
 
 #include "executor/compiled/shape.h"
 #include "executor/cuda/testing/same_bits.h"
+#include "runtime/core/communicator/compiled_kernels/moved_calls.h"
 #include "tests/compiled/on_host/plans.h"
 
 namespace mscclc {
@@ -25,20 +26,26 @@ class CompiledKernelSet {
   uint64_t taken() const { return taken_; }
   /// Those that were left to the interpreter.
   uint64_t left() const { return left_; }
+  /// Those that had the lines of an earlier one, moved.
+  uint64_t moved() const { return moved_; }
   /// Those that none takes.
   uint64_t refused() const { return asked_ - taken_ - left_; }
   /// `mixed`: every other launch is left to the interpreter, of ranks and calls as they come.
-  /// `clusters`: as on GPUs that have them.
-  cuda::CudaRanks::ChooseKernel choose(bool mixed, bool clusters = true);
+  /// `clusters`: as on GPUs that have them. `moves`: calls, which are prepared together, have the
+  /// lines of the first one, moved.
+  cuda::CudaRanks::ChooseKernel choose(bool mixed, bool clusters = true, bool moves = false);
 
  private:
-  cuda::CudaRanks::Start kernel_of(uint32_t rank, const BlockPrograms& programs,
-                                   device::LaunchPlan& plan, bool clusters);
+  using RankCall = cuda::CudaRanks::RankCall;
+  cuda::CudaRanks::Start kernel_of(const RankCall& call, device::LaunchPlan& plan, bool clusters);
+  bool fill(const RankCall& call, const device::LaunchPlan& plan, CompiledCall& to);
 
   const std::shared_ptr<const Program> program_;
   const std::string digest_;
+  const bool in_place_;
   std::vector<std::optional<CompiledShape>> shapes_;
-  uint64_t taken_ = 0, asked_ = 0, left_ = 0;
+  std::vector<MovedCalls> earlier_;  ///< by rank; empty: lines are not moved
+  uint64_t taken_ = 0, asked_ = 0, left_ = 0, moved_ = 0;
 };
 
 /// How much is tried of each plan.

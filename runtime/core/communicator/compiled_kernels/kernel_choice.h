@@ -49,6 +49,7 @@ class KernelChoice {
   /// Lets a call be run by its kernel, if there is one that does what its programs do, and the
   /// device holds all its blocks at once; sets `launch.threads` and `launch.most_blocks` then.
   void choose(const BlockPrograms& programs, device::LaunchPlan& launch, CompiledCall& call);
+  const CompiledShape& shape() const { return shape_; }
   /// Why choose() has found none.
   std::string why_not(const BlockPrograms& programs, const device::LaunchPlan& launch);
   /// REQUIRES: is_loaded().
