@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple, Union
 import torch
 import torch.distributed as dist
 
-from ..buffers import Buffer
+from ..buffers import Buffer, needs_own_values
 from ..communicator import MOST_SECONDS, Communicator, LoadedPlan, id_of_group, unique_id
 from ..errors import UsageError
 from ..row_plans import RowPlans
@@ -119,7 +119,8 @@ def _plan(name):
 
 def memory_of(tensor: torch.Tensor, what: str = "the buffer") -> Buffer:
     """Where a tensor lies. The interfaces that tensors share with arrays of others say the same, in ten times the
-    time. UsageError: it has gaps; `what` is its name there."""
+    time. UsageError: it has gaps, or stands for other values than lie there; `what` is its name there."""
+    needs_own_values(tensor, what)
     if not tensor.is_contiguous():
         raise UsageError(f"{what} is not contiguous")
     bytes = tensor.numel() * tensor.element_size()
