@@ -43,7 +43,8 @@ os.register_at_fork(after_in_child=_idle.clear)  # threads are the parent's
 
 def wait_for(wait: _Wait, end: Optional[_Wait]) -> None:
     """Runs `wait`, which blocks in the library; Ctrl-C calls `end`, which makes it return, and
-    raises KeyboardInterrupt. Without an `end` it is left to its timeout.
+    raises KeyboardInterrupt. So does what another signal's handler raises to end the program (SystemExit). Without an
+    `end` it is left to its timeout.
 
     Python handles signals in its main thread and outside of C only, so another thread waits.
     """
@@ -57,7 +58,7 @@ def wait_for(wait: _Wait, end: Optional[_Wait]) -> None:
         waiter.end()
     except BaseException as interrupt:
         waiter.leaves = True
-        if end is not None and isinstance(interrupt, KeyboardInterrupt):
+        if end is not None and not isinstance(interrupt, Exception):
             end()
             if not waiter.over:  # or it may have been interrupted with the answer in its hands
                 waiter.end()

@@ -37,6 +37,7 @@ def buffer_of(data: Any, device: int, writable: bool) -> Buffer:
     """
     if isinstance(data, Buffer):
         return data
+    needs_own_values(data)
     has_dlpack = hasattr(data, "__dlpack__") and hasattr(data, "__dlpack_device__")
     fields = _cuda_array_of(data)
     if fields is not None:
@@ -89,6 +90,27 @@ def needs_rows(
         raise UsageError(
             f"{what} has the shape {tuple(shape)}, and should have (..., {columns}): its last dimensions are a row"
         )
+
+
+def needs_values(what: str, buffer: Buffer, rows: int) -> None:
+    """UsageError where a shape has several dimensions, and other values than one for each of so many rows. One
+    dimension may have more."""
+    shape = buffer.shape or ()
+    if len(shape) > 1 and shape[-1] != 1 and math.prod(shape) != rows:
+        raise UsageError(
+            f"{what} has the shape {tuple(shape)}, and should have ({rows},) or ({rows}, 1): a value for each row"
+        )
+
+
+def needs_own_values(data: Any, what: str = "the buffer") -> None:
+    """UsageError where a tensor of torch stands for other values than its memory has, as after conj()."""
+    for bit, name in (("neg", "negative"), ("conj", "conjugate")):
+        is_set = getattr(data, f"is_{bit}", None)
+        if callable(is_set) and is_set() is True:
+            raise UsageError(
+                f"{what} has torch's {name} bit, so its memory has other values than the tensor: give"
+                f" tensor.resolve_{bit}()"
+            )
 
 
 def _of_view(view, writable):

@@ -256,7 +256,8 @@ class Communicator(Collectives):
         return child
 
     def close(self) -> None:
-        """Waits for what is queued, and frees the communicator; the second time nothing.
+        """Waits for what is queued, and frees the communicator; the second time nothing. Ctrl-C aborts what is
+        queued on the host, and leaves the rest to a second call.
 
         Its symmetric memory stays as it is while anything refers to it. While
         another thread is inside, it is a LibraryError, and the communicator stays open.
@@ -267,12 +268,15 @@ class Communicator(Collectives):
             check(library().mscclc_plan_destroy(self._plans[-1]))
             self._plans.pop()
         if self._stream:
-            check(library().mscclc_stream_destroy(self._handle, self._stream))
-            self._stream = ctypes.c_void_p()
+            wait_for(self._end_stream, lambda: self.abort("interrupted"))
         self._lifetime.end()
         self._handle = None
         self._unfinished.clear()
         self._marked.clear()
+
+    def _end_stream(self):
+        check(library().mscclc_stream_destroy(self._handle, self._stream))
+        self._stream = ctypes.c_void_p()
 
     def __del__(self):
         if self._handle is not None:  # what is queued may still use its buffers
@@ -334,6 +338,12 @@ class Communicator(Collectives):
             before.popleft()
         if mark.value:  # in a graph's capture there is none
             before.append((mark.value, self._take_unfinished(stream)))
+
+    def _unload(self, handle):
+        """Frees a plan, unless it has ended with the communicator, or is the parent's."""
+        if self._process == os.getpid() and handle in self._plans:
+            check(library().mscclc_plan_destroy(handle))
+            self._plans.remove(handle)
 
     def _number(self, function):
         number = ctypes.c_uint32()

@@ -7,8 +7,8 @@ import math
 from typing import Any, Dict, List, NamedTuple, Tuple
 
 from ._library import External, Flags
-from ._numbers import DTYPES
-from .buffers import buffer_of, external_buffer, needs_columns
+from ._numbers import DTYPES, element_type
+from .buffers import buffer_of, external_buffer, needs_columns, needs_values
 from .errors import UsageError
 
 # What a call's externals may be of, and the plan's word for the call's own type.
@@ -44,6 +44,13 @@ class DeclaredFlags(NamedTuple):
     bits: int  # of a word
 
 
+class RowsOfCall(NamedTuple):
+    """How many rows a call has."""
+
+    all: int
+    own: int  #: of this rank, where each has its own
+
+
 class RowsOfPlan(NamedTuple):
     """What a plan's calls have of rows, and of flags; without row functions and flags nothing."""
 
@@ -53,6 +60,13 @@ class RowsOfPlan(NamedTuple):
     externals: Tuple[Declared, ...] = ()
     flags: Tuple[DeclaredFlags, ...] = ()
     output_type: str = _OF_THE_CALL
+
+    def of_call(self, bytes: int, dtype: str, rank: int) -> RowsOfCall:
+        """Those of a message; of rows that do not divide the first ranks have one more."""
+        width = self.columns * element_type(dtype)[1]
+        rows = bytes // width if width else 0
+        own = rows // self.ranks + (rank < rows % self.ranks)
+        return RowsOfCall(own if self.collective == "reducescatter" else rows, own)
 
 
 def rows_of(text: bytes) -> RowsOfPlan:
@@ -91,7 +105,7 @@ def _declared(row, columns):
 
 
 def externals_for(
-    declared: Tuple[Declared, ...], given: Dict[str, Any], device: int, dtype: str
+    declared: Tuple[Declared, ...], given: Dict[str, Any], device: int, dtype: str, rows: RowsOfCall
 ) -> Tuple[Any, List[Any]]:
     """The externals of a call on elements of `dtype`, for C, and what keeps their memory alive.
     UsageError: one is missing, is no external of the plan, or not as the plan declares it."""
@@ -103,7 +117,8 @@ def externals_for(
             raise UsageError(
                 f"the plan's external '{external.name}' is missing: {external.kind} {external.type}"
             )
-        owners.append(_fill(to, external, given[external.name], device, dtype))
+        of_rank = rows.own if external.sharded else rows.all
+        owners.append(_fill(to, external, given[external.name], device, dtype, of_rank))
     return made, owners
 
 
@@ -117,7 +132,7 @@ def _refuse_unknown(what, left, declared):
         )
 
 
-def _fill(to, external, data, device, dtype):
+def _fill(to, external, data, device, dtype, rows):
     type = dtype if external.type == _OF_THE_CALL else external.type
     if type not in _TYPES:
         raise UsageError(f"row functions are computed of f32, f16 and bf16, not of '{type}'")
@@ -130,6 +145,8 @@ def _fill(to, external, data, device, dtype):
     if buffer.dtype not in (None, type, _BITS[width]):
         raise UsageError(f"the external '{external.name}' is of {type}, not of {buffer.dtype}")
     needs_columns(f"the external '{external.name}'", buffer, external.columns, width)
+    if external.has_rows and external.columns == 1:
+        needs_values(f"the external '{external.name}'", buffer, rows)
     row = external.columns * width
     if buffer.bytes % row != 0 or (buffer.bytes != row and not external.has_rows):
         raise UsageError(

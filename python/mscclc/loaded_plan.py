@@ -30,7 +30,7 @@ def needs_type(side: str, buffer: Buffer, dtype: str, is_said: bool) -> None:
 
 
 class LoadedPlan:
-    """A plan that all ranks of a communicator have loaded; it ends with the communicator."""
+    """A plan that all ranks of a communicator have loaded; it ends with the communicator, or when it is closed."""
 
     def __init__(self, comm: Any, handle: ctypes.c_void_p, dtype: str, rows: RowsOfPlan):
         self._comm, self._handle, self._dtype, self._rows = comm, handle, dtype, rows
@@ -56,6 +56,8 @@ class LoadedPlan:
         uses them where they lie, as those with flags do. Not held back by groups."""
         comm = self._comm
         comm._own()
+        if self._handle is None:
+            raise UsageError("the plan is closed")
         is_said = dtype is not None
         dtype = dtype if is_said else self._dtype
         loaded, width = element_type(self._dtype)[1], element_type(dtype)[1]
@@ -80,12 +82,27 @@ class LoadedPlan:
             launch_order=_LAUNCH_ORDERS.index(launch_order), registered=bool(symmetric),
         )  # fmt: skip
 
+    def close(self) -> None:
+        """Frees it at this rank; the second time nothing. Waits for nothing: what queued calls use stays until they have
+        ended. Graphs that hold its calls must not be launched any more. While another thread is inside, it
+        is a LibraryError, and the plan stays open."""
+        if self._handle is not None:
+            self._comm._unload(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> "LoadedPlan":
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        self.close()
+
     def _launch(self, source, target, op, stream, dtype, externals=None, flags=None, **more):
         """`more`: of the call, for C."""
         comm = self._comm
-        outside = externals_for(self._rows.externals, externals or {}, comm._device, dtype)
-        words = flags_for(self._rows.flags, flags or {}, comm._device)
         most = max(source.bytes, target.bytes)
+        rows = self._rows.of_call(most, dtype, comm._rank)
+        outside = externals_for(self._rows.externals, externals or {}, comm._device, dtype, rows)
+        words = flags_for(self._rows.flags, flags or {}, comm._device)
         if source is not target:
             self._needs_buffers(source, target, most, dtype)
         call = Call(

@@ -78,7 +78,7 @@ def _taken(text):
 
 class RowPlans:
     """The plans that the library picks for a collective on rows, up to some rows, loaded by all ranks of a
-    communicator. A call takes the one for its rows; they end with the communicator."""
+    communicator. A call takes the one for its rows; they end with the communicator, or when they are closed."""
 
     def __init__(
         self, comm: Any, name: str, columns: int, max_rows: int, dtype: str, order: Optional[str] = None
@@ -92,13 +92,18 @@ class RowPlans:
         shape = {"ranks": comm.size, "columns": columns, "dtype": dtype}
         self._name, self._shape, self._orders = name, shape, {None}
         order = comm._order if order is None else order
+        self._comm = comm
         rows = 1
-        while rows <= max_rows:
-            most = min(choose_rows(name, rows=rows, order=order, **shape).most_rows, max_rows)
-            plan = row_plan(name, rows=rows, order=order, **shape)
-            self._loaded.append((most, comm.load(plan, most * width, dtype)))
-            rows = most + 1
-        self._comm, self._rows = comm, self._loaded[0][1]._rows
+        try:
+            while rows <= max_rows:
+                most = min(choose_rows(name, rows=rows, order=order, **shape).most_rows, max_rows)
+                plan = row_plan(name, rows=rows, order=order, **shape)
+                self._loaded.append((most, comm.load(plan, most * width, dtype)))
+                rows = most + 1
+        except Exception:
+            self.close()
+            raise
+        self._rows = self._loaded[0][1]._rows
 
     def check_order(self, order: Optional[str]) -> None:
         """An error where sums of its calls do not keep to `order`; None is what it was loaded for."""
@@ -111,7 +116,15 @@ class RowPlans:
         dtype: Optional[str] = None, externals: Optional[Dict[str, Any]] = None,
     ) -> Work:  # fmt: skip
         """Queues a call, on all ranks, as LoadedPlan.run() does."""
+        self._comm._own()
+        if not self._loaded:
+            raise UsageError("the plans are closed")
         taken_for = self._dtype if dtype is None else dtype
+        if element_type(taken_for)[1] != element_type(self._dtype)[1]:
+            raise UsageError(
+                f"the plans were loaded for '{self._dtype}', and the call is of '{taken_for}', which is of another"
+                " width: load them for that type"
+            )
         row = self._columns * element_type(taken_for)[1]
         # Allreduce and reducescatter: no output has more rows, whatever its type.
         given = buffer_of(input, self._comm._device, writable=False)
@@ -125,3 +138,15 @@ class RowPlans:
             )
         plan = next(one for most, one in self._loaded if rows <= most)
         return plan.run(input, output, op, stream, dtype, externals)
+
+    def close(self) -> None:
+        """Frees them at this rank, as LoadedPlan.close() does; the second time nothing."""
+        while self._loaded:
+            self._loaded[-1][1].close()
+            self._loaded.pop()
+
+    def __enter__(self) -> "RowPlans":
+        return self
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+        self.close()

@@ -200,6 +200,27 @@ class Makers(unittest.TestCase):
 class Buffers(unittest.TestCase):
     """What offers its memory by other ways than the buffer protocol."""
 
+    def test_tensors_that_stand_for_other_values(self):
+        """As those of torch that are negated, or conjugate, where they are read."""
+        body = """if 1:
+            memory = comm.allocate(3, "f32")
+            class Lazy:
+                neg = conj = False
+                __dlpack__, __dlpack_device__ = memory.__dlpack__, memory.__dlpack_device__
+                def is_neg(self): return self.neg
+                def is_conj(self): return self.conj
+            lazy = Lazy()
+            comm.allreduce(lazy).wait()
+            for bit, name in (("neg", "negative"), ("conj", "conjugate")):
+                lazy.neg, lazy.conj = bit == "neg", bit == "conj"
+                text = f"torch's {name} bit, so its memory has other values than the tensor: give tensor.resolve_{bit}()"
+                refused(text, comm.allreduce, lazy)
+                refused(text, comm.allgather, floats(1), lazy)
+                refused(text, comm.allocate(12).write, lazy)
+            print("refused")
+        """
+        self.assertEqual(run(2, body), ["refused", "refused"])
+
     def test_dlpack(self):
         body = """if 1:
             try:
@@ -582,6 +603,37 @@ class Mistakes(unittest.TestCase):
             if rank == 0:
                 say_when_waiting()
                 comm.barrier()
+            else:
+                print("waiting", flush=True)
+                sys.stdin.read()
+        """
+        end_by_ctrl_c(self, WAITS + body)
+
+    def test_ctrl_c_ends_the_wait_of_an_end(self):
+        body = """if 1:
+            comm.allreduce(floats(1)).wait()
+            if rank == 0:
+                say_when_waiting()
+                comm.allreduce(floats(1))  # rank 1 makes none, and the end of the block waits for it
+            else:
+                print("waiting", flush=True)
+                sys.stdin.read()
+        """
+        end_by_ctrl_c(self, WAITS + body)
+
+    def test_a_handler_that_ends_the_program_ends_a_wait(self):
+        body = """if 1:
+            def leave(*_):
+                sys.exit(0)
+            comm.barrier()
+            if rank == 0:
+                say_when_waiting()
+                signal.signal(signal.SIGINT, leave)
+                try:
+                    comm.barrier()
+                except SystemExit:
+                    comm.close()  # an error while a thread is inside
+                    raise KeyboardInterrupt
             else:
                 print("waiting", flush=True)
                 sys.stdin.read()

@@ -108,6 +108,11 @@ class Externals(unittest.TestCase):
             refused("the external 's' has the shape (2, 4), and should have (..., 2)", run,
                     s=of(2, 4, words=range(8), type="B"))
             run(gain=of(4, 2, words=range(8)))
+            for shape in ((4, 1), (1, 4), (1, 4, 1), (4,), (8,), (8, 1)):  # more are not read
+                run(total=of(*shape, words=range(4 * (1 + (8 in shape)))))
+            for shape, count in (((4, 2), 8), ((2, 4), 8), ((1, 2), 2)):
+                refused(f"the external 'total' has the shape {{shape}}, and should have (4,) or (4, 1): a value for each"
+                        " row", run, total=of(*shape, words=range(count)))
             refused("the external 'gain' has the shape (2, 3)", run, gain=of(2, 3, words=range(6)))
             print("ok")
         """

@@ -42,6 +42,7 @@ class RowPlans(unittest.TestCase):
             ("one rank has nothing to add up", "allreduce_norm", {"ranks": 1}),
             ("9 columns of f32: rows of .allreduce_norm. have a multiple of 4 columns.* pad them to 12 columns", "allreduce_norm", {"columns": 9}),
             ("0 rows are no message", "allreduce_norm", {"rows": 0}),
+            ("plans of rows are for up to 72 ranks, not 1000", "allreduce_norm", {"ranks": 1000}),
         ):
             with self.assertRaisesRegex(mscclc.LibraryError, text):
                 mscclc.choose_rows(name, **{"rows": 1, **SHAPE, **changed})
@@ -93,6 +94,85 @@ class RowPlans(unittest.TestCase):
             refused("1.01562 rows of 64 f32", norm.run, floats(*[1] * 65))
             refused("the input is of 'f64', and the call takes it for 'f32'", norm.run,
                     array.array("d", [1] * 64), externals=outside)
+            print("fine")
+        """)
+
+    def test_calls_for_other_rows(self):
+        """Ranks whose rows are on two sides of a threshold take different plans: an error with both calls, as of ranks
+        that take plans of their own in another order."""
+        said = run(2, """if 1:
+            columns = 64
+            norm = comm.load_rows("allreduce_norm", columns, 513)
+            rows = 512 + rank
+            given = [floats(*[1] * rows * columns) for _ in range(3)]
+            outside = dict(residual=given[1], weight=floats(*[2] * columns), eps=0.0)
+            try:
+                norm.run(given[0], given[2], externals=outside).wait()
+            except mscclc.LibraryError as error:
+                assert "ranks launch different calls, which differ in the plan" in str(error), error
+                for name, bytes in ("allreduce_norm_1shot", 131072), ("allreduce_norm_read", 131328):
+                    assert f"call 1 of '{name}'" in str(error) and f"{bytes} bytes of f32" in str(error), error
+                print("differ")
+        """)
+        self.assertEqual(said, ["differ", "differ"])
+        said = run(2, f"""if 1:
+            plans = [comm.load(text, 1 << 12) for text in [{mscclc.compile(ANY_COLUMNS).with_columns(8).to_json()!r}] * 2]
+            outside = dict(bias=floats(*[1] * 8))
+            try:
+                plans[rank].run(floats(*[1] * 8), externals=outside).wait()
+            except mscclc.LibraryError as error:
+                assert "(load 1), 32 bytes of f32" in str(error) and "(load 2), 32 bytes of f32" in str(error), error
+                print("differ")
+        """)
+        self.assertEqual(said, ["differ", "differ"])
+
+    def test_a_call_and_a_load(self):
+        """A rank that loads a plan has no call by name."""
+        said = run(2, """if 1:
+            try:
+                if rank == 0:
+                    comm.allreduce(floats(1)).wait()
+                else:
+                    comm.load_rows("allreduce_norm", 64, 8)
+            except mscclc.LibraryError as error:
+                assert "rank 0 makes an allreduce of 1 element" in str(error) and "rank 1 loads a plan by itself" in str(error), error
+                print("differ")
+        """)
+        self.assertEqual(said, ["differ", "differ"])
+
+    def test_close(self):
+        """Plans end before their communicator; what is queued ends first."""
+        run(2, f"""if 1:
+            text, columns = {mscclc.compile(ANY_COLUMNS).with_columns(64).to_json()!r}, 64
+            def call(plan, rows, **more):
+                return plan.run(floats(*[1] * rows * columns), floats(*[0] * rows * columns), **more)
+            outside = dict(bias=floats(*[1] * columns))
+            outside_norm = dict(residual=floats(*[1] * 513 * columns), weight=outside["bias"], eps=0.0)
+            kept = comm.load(text, 1 << 12)
+            for _ in range(3):
+                with comm.load(text, 1 << 12) as plan:
+                    for work in [call(plan, 2, externals=outside) for _ in range(5)]:
+                        work.wait()
+                    out = floats(*[0] * columns)
+                    queued = plan.run(floats(*[1] * columns), out, externals=outside)
+                queued.wait()
+                assert set(out) == {{3.0}}, out
+                refused("the plan is closed", call, plan, 2, externals=outside)
+                plan.close()
+                with comm.load_rows("allreduce_norm", columns, 513) as norm:
+                    assert len(comm._plans) > 2
+                    for rows in (1, 513):
+                        call(norm, rows, externals=outside_norm)
+                refused("the plans are closed", call, norm, 1, externals=outside_norm)
+                norm.close()
+                assert len(comm._plans) == 1, comm._plans
+            call(kept, 1, externals=outside).wait()
+            last = comm.load_rows("allreduce_norm", columns, 8)
+            comm.close()
+            refused("the communicator is closed", call, kept, 1, externals=outside)
+            refused("the communicator is closed", call, last, 1, externals=outside_norm)
+            for one in (kept, last):
+                one.close()
             print("fine")
         """)
 
@@ -153,11 +233,12 @@ class RowPlans(unittest.TestCase):
                     assert set(out) == {{result}}, (rows, set(out))
                 for rows in (2, 4):
                     refused("the plan needs", plan.run, words(one, 3), words(0, rows, type), **more)
-            # The library's plan for so few rows is for one width, and says so.
-            norm = comm.load_rows("allreduce_norm", 64, 8)
-            refused("sentinel packets were set up for elements of 4 bytes, 'bf16' has 2", norm.run, words(one, 3),
-                    words(0, 3), dtype="bf16", error=mscclc.LibraryError,
-                    externals=dict(residual=words(two, 3), weight=words(two, 1), eps=0.0))
+            # The library picks by the width of a row.
+            norm = comm.load_rows("allreduce_norm", 64, 600)
+            for rows in (0, 3, 600):
+                refused("the plans were loaded for 'f32', and the call is of 'bf16', which is of another width",
+                        norm.run, words(one, rows), words(0, rows), dtype="bf16",
+                        externals=dict(residual=words(two, rows), weight=words(two, 1), eps=0.0))
             print("fine")
         """)
 

@@ -45,6 +45,22 @@ def tensors_of_inference_mode(ranks):
     plans.unload("inferred")
 
 
+def negated_where_they_are_read(ranks):
+    """Tensors whose memory has other values: torch resolves those of ops, and a communicator refuses them."""
+    _load("negated")
+    op, negative = torch.ops.mscclc.run_plan_, torch._neg_view(torch.ones(4))
+    found, out = torch.zeros(4), torch._neg_view(torch.zeros(4))
+    op(negative, found, "negated")
+    equal(found, torch.full((4,), -2.0))
+    refused(lambda: op(torch.ones(4), out, "negated"), "tensor.resolve_neg()")
+    plans.unload("negated")
+    with plans.alone(torch.device(device())) as comm:
+        conjugate = torch.ones(4, dtype=torch.complex64).conj()
+        for tensor, bit in ((negative, "neg"), (conjugate, "conj")):
+            refused(lambda: comm.allreduce(tensor, dtype="f32"), f"tensor.resolve_{bit}()")
+            refused(lambda: plans.memory_of(tensor, "the input"), f"tensor.resolve_{bit}()")
+
+
 def compiled(ranks):
     _load("compiled")
 
@@ -97,4 +113,6 @@ def calls_that_are_cut_short(ranks):
         a_call_is_cut_short(ranks, "gloo", CALL, handling, ends)
 
 
-CHECKS = [by_name, tensors_of_inference_mode, compiled, checked, mistakes, calls_that_are_cut_short]
+CHECKS = [
+    by_name, tensors_of_inference_mode, negated_where_they_are_read, compiled, checked, mistakes, calls_that_are_cut_short,
+]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple, Union
 import torch
 import torch.distributed as dist
 
-from ..buffers import Buffer
+from ..buffers import Buffer, needs_own_values
 from ..communicator import MOST_SECONDS, Communicator, LoadedPlan, id_of_group, unique_id
 from ..errors import UsageError
 from ..row_plans import RowPlans
@@ -119,7 +119,8 @@ def _plan(name):
 
 def memory_of(tensor: torch.Tensor, what: str = "the buffer") -> Buffer:
     """Where a tensor lies. The interfaces that tensors share with arrays of others say the same, in ten times the
-    time. UsageError: it has gaps; `what` is its name there."""
+    time. UsageError: it has gaps, or stands for other values than lie there; `what` is its name there."""
+    needs_own_values(tensor, what)
     if not tensor.is_contiguous():
         raise UsageError(f"{what} is not contiguous")
     bytes = tensor.numel() * tensor.element_size()
@@ -175,11 +176,16 @@ def no_gradient(name: str) -> UsageError:
 
 def refuse_gradients(library: torch.library.Library, name: str) -> None:
     """Makes a call of an op that writes in place an error where autograd follows what it reads or writes: it has no
-    gradient, and that of what was there before would be taken for one."""
+    gradient, and that of what was there before would be taken for one. Nor does torch write what stands for other
+    values: those that are read it resolves."""
     op = getattr(torch.ops.mscclc, name).default
+    declared = [(one.name, one.alias_info is not None and one.alias_info.is_write) for one in op._schema.arguments]
 
     def checked(*arguments):
-        if torch.is_grad_enabled() and any(map(_requires_grad, arguments)):
+        for (of, is_written), argument in zip(declared, arguments):
+            for one in _tensors_of(argument) if is_written else ():
+                needs_own_values(one, f"what is written, in '{of}',")
+        if torch.is_grad_enabled() and any(one.requires_grad for given in arguments for one in _tensors_of(given)):
             raise no_gradient(name)
         with torch._C._AutoDispatchBelowAutograd():
             return op(*arguments)
@@ -187,11 +193,10 @@ def refuse_gradients(library: torch.library.Library, name: str) -> None:
     library.impl(name, checked, "Autograd")
 
 
-def _requires_grad(argument):
-    """Whether a tensor does, or one of a list."""
-    if isinstance(argument, (list, tuple)):
-        return any(map(_requires_grad, argument))
-    return isinstance(argument, torch.Tensor) and argument.requires_grad
+def _tensors_of(argument):
+    """A tensor, or those of a list."""
+    given = argument if isinstance(argument, (list, tuple)) else (argument,)
+    return [one for one in given if isinstance(one, torch.Tensor)]
 
 
 def _run_plan_(input, output, name):

@@ -12,6 +12,7 @@ import torch.distributed as dist
 
 from .._library import Call, library
 from .._numbers import DTYPE_DEFAULT, DTYPES, KINDS, OPS, order_number
+from ..buffers import needs_own_values
 from ..communicator import Communicator, id_of_group
 from ..errors import LibraryError, UsageError
 from ..torch.options import ends_process_on
@@ -88,6 +89,7 @@ class TensorCalls:
         self._comm.close()
 
     def _run(self, kind, input, output, count):
+        needs_own_values(input, "the input")
         call = Call(
             size=ctypes.sizeof(Call), kind=_KINDS[kind], dtype=_NUMBERS[input.dtype], op=OPS["sum"],
             accumulate=DTYPE_DEFAULT, count=count, input=input.data_ptr(), output=output.data_ptr(),

@@ -467,19 +467,18 @@ MSCCLC_API mscclc_result_t mscclc_set_selector(mscclc_registry_t *registry,
 
 /* Compiles a program of the language and proves the plan. `name` is the file's, for messages;
  * `defines`: "R=8" …, as -D takes them. *json gets the plan, *diagnostics what the compiler says
- * (warnings, or errors); both end with 0 and are to be freed by mscclc_free(), and either may be
- * NULL where there is none. Imports are not read. MSCCLC_NOT_PROVED: *diagnostics says why. Local;
- * any thread; needs no communicator. */
+ * (warnings, errors); both end with 0 and are to be freed by mscclc_free(), or NULL. Imports are
+ * not read. MSCCLC_NOT_PROVED: *diagnostics says why. Local; any thread; needs no communicator. */
 MSCCLC_API mscclc_result_t mscclc_compile(const char *source, size_t bytes, const char *name,
                                           const char *const *defines, size_t defines_count,
                                           char **json, char **diagnostics);
 
-/* The library's plan for "allreduce_norm" or another of docs/fusion.md, proved. `rows`: of the
- * message, the larger of input and output. `order`: of the sum; default: as MSCCLC_ORDER says. One
- * that no plan keeps is MSCCLC_INVALID_USAGE. *json, the plan, and *choice, what it was compiled of
- * ("allreduce_norm_1shot R=2 N=6144 B=8 T=768"), are to be freed by mscclc_free(); *most_rows: it
- * is the same up to so many. Each may be NULL; without `json` nothing is compiled. Local; any
- * thread; needs no communicator. */
+/* The library's plan for "allreduce_norm" or another of docs/fusion.md, proved, for up to 72 ranks.
+ * `rows`: of the message, the larger of input and output. `order`: of the sum; default: as
+ * MSCCLC_ORDER says. One that no plan keeps is MSCCLC_INVALID_USAGE. *json, the plan, and *choice,
+ * what it was compiled of ("allreduce_norm_1shot R=2 N=6144 B=8 T=768"), are to be freed by
+ * mscclc_free(); *most_rows: it is the same up to so many. Each may be NULL; without `json` nothing
+ * is compiled. Local; any thread; needs no communicator. */
 MSCCLC_API mscclc_result_t mscclc_row_plan(const char *name, uint32_t ranks, uint64_t columns,
                                            uint64_t rows, mscclc_dtype_t dtype,
                                            mscclc_order_t order, char **json, char **choice,
@@ -514,10 +513,9 @@ MSCCLC_API mscclc_result_t mscclc_plan_of_trace(const uint64_t *trace, size_t wo
 /* Frees what this library has handed out to be freed. NULL is fine. Any thread. */
 MSCCLC_API void mscclc_free(char *text);
 
-/* Collective: loads a plan for messages up to `max_bytes`, and elements as wide as `dtype`. It is
- * its owner's to destroy, before the communicator. One with flags is for buffers that are
- * registered (mscclc_register()), where peers reach them: others would be copied, which flags of
- * theirs do not allow. */
+/* Collective: loads a plan for messages up to `max_bytes`, and elements as wide as `dtype`. One
+ * with flags is for buffers that are registered (mscclc_register()), where peers reach them: others
+ * would be copied, which flags of theirs do not allow. */
 MSCCLC_API mscclc_result_t mscclc_plan_load(mscclc_comm_t *comm, const char *json, size_t bytes,
                                             const char *name, uint64_t max_bytes,
                                             mscclc_dtype_t dtype, mscclc_plan_t **plan);
@@ -527,11 +525,13 @@ MSCCLC_API mscclc_result_t mscclc_plan_load(mscclc_comm_t *comm, const char *jso
  * size. Local. */
 MSCCLC_API mscclc_result_t mscclc_plan_buffers(mscclc_plan_t *plan, uint64_t bytes, uint64_t *input,
                                                uint64_t *output);
-/* Launches a loaded plan; not held back by groups. `bytes`: of the message, the larger of input and
- * output. Of the call, dtype, op, accumulate, input, output, registered, externals, flags,
- * budget and launch_order matter. */
+/* Launches a loaded plan; not held back by groups, but in one order on all ranks with calls by name
+ * and of other plans. `bytes`: of the message, the larger of input and output. Of the call, dtype,
+ * op, accumulate, input, output, registered, externals, flags, budget and launch_order matter. */
 MSCCLC_API mscclc_result_t mscclc_plan_launch(mscclc_plan_t *plan, const mscclc_call_t *call,
                                               uint64_t bytes, mscclc_stream_t stream);
+/* Its owner's to call, before the communicator's end; local. What its calls use stays until they
+ * have ended; a graph that holds any must not be launched any more. */
 MSCCLC_API mscclc_result_t mscclc_plan_destroy(mscclc_plan_t *plan);
 
 /* ---- GEMMs that overlap with collectives (docs/overlap.md) ---- */

@@ -263,7 +263,8 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
     }
     Diagnostics diagnostics;
     auto read = load_plan({json, bytes}, name, diagnostics);  // nullptr: all ranks learn it
-    LoadOptions options{.max_bytes = max_bytes, .dtype = static_cast<Dtype>(dtype)};
+    LoadOptions options{
+        .max_bytes = max_bytes, .dtype = static_cast<Dtype>(dtype), .in_order = true};
     options.zero_copy = read != nullptr && !read->flags.empty();
     auto made = std::make_unique<mscclc_plan>();
     made->device = comm->config.device;

@@ -1,5 +1,7 @@
 // Plans of rows: those of the library by name and shape, and columns that a caller fixes.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ir/verify/row_faults.h"
@@ -18,6 +20,10 @@ using namespace mscclc::capi;
 
 namespace mscclc::capi {
 namespace {
+
+/// As many as NVLink joins, which all its programs need. To prove a plan takes time with the cube
+/// of the ranks: for many more a caller would wait for hours.
+constexpr uint32_t kMostRanks = 72;
 
 std::optional<std::string> read_program_of_rows(const std::string& file) {
   const auto files = embedded_rows();
@@ -58,6 +64,11 @@ mscclc_result_t mscclc_row_plan(const char* name, uint32_t ranks, uint64_t colum
       return refuse("mscclc_row_plan", "'name' is NULL, or 'dtype' is not a type");
     }
     if (!is_order(order)) return refuse("mscclc_row_plan", "'order' is none");
+    if (ranks > kMostRanks) {
+      return refuse(
+          "mscclc_row_plan",
+          fmt::format("plans of rows are for up to {} ranks, not {}", kMostRanks, ranks).c_str());
+    }
     Diagnostics diagnostics;
     const auto wanted = order_in_force(order, diagnostics);
     if (!wanted) return fail(diagnostics);

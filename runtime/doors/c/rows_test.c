@@ -189,6 +189,11 @@ static void by_shape(void) {
         MSCCLC_INVALID_ARGUMENT);
   CHECK(mscclc_row_plan("allreduce_norm", 2, 64, 6, MSCCLC_I32, MSCCLC_ORDER_DEFAULT, NULL, NULL,
                         NULL) == MSCCLC_INVALID_ARGUMENT);
+  OK(mscclc_row_plan("allreduce_norm", 72, 64, 6, MSCCLC_F32, MSCCLC_ORDER_DEFAULT, NULL, NULL,
+                     NULL));
+  CHECK(mscclc_row_plan("allreduce_norm", 73, 64, 6, MSCCLC_F32, MSCCLC_ORDER_DEFAULT, &plan, NULL,
+                        NULL) == MSCCLC_INVALID_ARGUMENT);
+  CHECK(strstr(mscclc_last_error(), "for up to 72 ranks, not 73") != NULL && plan == NULL);
   CHECK(mscclc_row_plan("allreduce_norm", 4, 64, 6, MSCCLC_F32, 99, NULL, NULL, NULL) ==
         MSCCLC_INVALID_ARGUMENT);
 }

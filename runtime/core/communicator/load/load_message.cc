@@ -16,14 +16,19 @@ std::string options_text(const LoadMessage& loaded) {
                      loaded.in_turn ? ", in turn" : "", loaded.in_order ? ", in order" : "");
 }
 
+/// What a rank does that is at a load; it may be of no call by name.
+std::string doing(const LoadMessage& loaded) {
+  return loaded.call.empty() ? "loads a plan by itself" : "makes " + loaded.call;
+}
+
 /// Reports how rank `r` differs from rank 0.
 void report_difference(const LoadMessage& first, uint32_t r, const LoadMessage& other,
                        Diagnostics& diagnostics) {
   if (other.call != first.call) {
     diagnostics
         .error("call-differs", {},
-               fmt::format("ranks make different calls: rank 0 makes {}; rank {} makes {}",
-                           first.call, r, other.call))
+               fmt::format("ranks make different calls: rank 0 {}; rank {} {}", doing(first), r,
+                           doing(other)))
         .notes.push_back({.text = "all ranks must make the same calls, in the same order"});
   } else if (other.hash != first.hash) {
     diagnostics.error("plan-differs", {},

@@ -59,6 +59,18 @@ TEST_CASE("ranks must load alike; each has a ticket of its own") {
   CHECK(difference(sample(), other) == "call-differs");
 }
 
+TEST_CASE("a rank that loads a plan by itself has no call to name") {
+  LoadMessage alone = sample();
+  alone.call = "";
+  Diagnostics first, second;
+  CHECK_FALSE(same_loads({encoded(sample()), encoded(alone)}, kHash.size(), first));
+  CHECK(first.all().at(0).message ==
+        "ranks make different calls: rank 0 makes an allreduce; rank 1 loads a plan by itself");
+  CHECK_FALSE(same_loads({encoded(alone), encoded(sample())}, kHash.size(), second));
+  CHECK(second.all().at(0).message ==
+        "ranks make different calls: rank 0 loads a plan by itself; rank 1 makes an allreduce");
+}
+
 TEST_CASE("a long call in words is cut off; calls that begin alike are alike") {
   LoadMessage longer = sample(), longest = sample();
   longer.call.assign(600, 'x');
