@@ -4,6 +4,7 @@ import mscclc
 import torch
 import torch.distributed as dist
 from checks import device, equal
+from mscclc.buffers import TORCH_TYPES, buffer_of
 
 
 class ByDlpack:
@@ -42,6 +43,17 @@ def collectives(ranks):
                 comm.broadcast(wrap(one), root=size - 1).wait()
                 equal(one, torch.full((3,), size - 1, dtype=dtype))
         comm.barrier()
+
+
+def alike(ranks):
+    """Torch says of a tensor what its array interface and DLPack do."""
+    here = device()
+    number = here.index if here.type == "cuda" else -1
+    for name in TORCH_TYPES:
+        for shape in ((), (5,), (0, 3), (2, 3)):
+            tensor = torch.zeros(shape, dtype=getattr(torch, name.split(".")[1]))
+            found, same = (buffer_of(one, number, writable=True) for one in (tensor, ByDlpack(tensor)))
+            assert found[:3] == same[:3] and tuple(found.shape) == same.shape, (name, shape, found, same)
 
 
 def dropped(ranks):
@@ -109,4 +121,4 @@ def _tensor_of(buffer):
     return torch.from_dlpack(buffer).view(torch.float32)
 
 
-CHECKS = [collectives, dropped, of_a_group, memory_of_the_library, symmetric]
+CHECKS = [collectives, alike, dropped, of_a_group, memory_of_the_library, symmetric]

@@ -5,6 +5,7 @@ import mscclc.torch.plans as plans
 import torch
 import torch.distributed as dist
 from checks import EXCHANGE, a_call_is_cut_short, device, equal, refused
+from mscclc.buffers import of_tensor
 
 
 def _load(name, **more):
@@ -58,7 +59,7 @@ def negated_where_they_are_read(ranks):
         conjugate = torch.ones(4, dtype=torch.complex64).conj()
         for tensor, bit in ((negative, "neg"), (conjugate, "conj")):
             refused(lambda: comm.allreduce(tensor, dtype="f32"), f"tensor.resolve_{bit}()")
-            refused(lambda: plans.memory_of(tensor, "the input"), f"tensor.resolve_{bit}()")
+            refused(lambda: of_tensor(tensor, "the input"), f"tensor.resolve_{bit}()")
 
 
 def compiled(ranks):

@@ -9,18 +9,14 @@ from typing import Any, Dict, Optional, Sequence, Tuple, Union
 import torch
 import torch.distributed as dist
 
-from ..buffers import Buffer, needs_own_values
+from .._numbers import DTYPES
+from ..buffers import TORCH_TYPES, needs_own_values, of_tensor
 from ..communicator import MOST_SECONDS, Communicator, LoadedPlan, id_of_group, unique_id
 from ..errors import UsageError
 from ..row_plans import RowPlans
 from . import orders
 from .options import ends_process_on
 
-_NAMES = {
-    torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16",
-    torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2", torch.uint8: "u8", torch.int8: "i8",
-    torch.int32: "i32", torch.int64: "i64",
-}  # fmt: skip
 _Loaded = Tuple[Communicator, Union[LoadedPlan, RowPlans], torch.device]
 _loaded: Dict[str, _Loaded] = {}
 
@@ -117,17 +113,6 @@ def _plan(name):
     return _loaded[name]
 
 
-def memory_of(tensor: torch.Tensor, what: str = "the buffer") -> Buffer:
-    """Where a tensor lies. The interfaces that tensors share with arrays of others say the same, in ten times the
-    time. UsageError: it has gaps, or stands for other values than lie there; `what` is its name there."""
-    needs_own_values(tensor, what)
-    if not tensor.is_contiguous():
-        raise UsageError(f"{what} is not contiguous")
-    bytes = tensor.numel() * tensor.element_size()
-    dtype = _NAMES.get(tensor.dtype, str(tensor.dtype))
-    return Buffer(tensor.data_ptr() if bytes else None, bytes, dtype, tensor, tensor.shape)
-
-
 def run_on_stream(
     loaded: _Loaded, input: torch.Tensor, output: torch.Tensor, others: Sequence[torch.Tensor] = (),
     externals: Optional[Dict[str, Any]] = None, **more: Any,
@@ -141,13 +126,13 @@ def run_on_stream(
             raise UsageError(f"the plan is of {device}, and a tensor of {tensor.device}")
     if externals is not None:
         more["externals"] = {
-            name: memory_of(one, f"the external '{name}'") if isinstance(one, torch.Tensor) else one
+            name: of_tensor(one, f"the external '{name}'") if isinstance(one, torch.Tensor) else one
             for name, one in externals.items()
         }
     stream = None if device.type == "cpu" else torch.cuda.current_stream(device)
     if stream is not None:
         more["stream"] = stream.cuda_stream
-    work = plan.run(memory_of(input, "the input"), memory_of(output, "the output"), **more)
+    work = plan.run(of_tensor(input, "the input"), of_tensor(output, "the output"), **more)
     if stream is None:
         return work.wait()
     del work
@@ -201,11 +186,12 @@ def _tensors_of(argument):
 
 def _run_plan_(input, output, name):
     loaded = _plan(name)
-    if input.dtype not in _NAMES:
+    dtype = TORCH_TYPES.get(str(input.dtype))
+    if dtype not in DTYPES:
         raise UsageError(f"plans have no elements of {input.dtype}")
     if output.dtype != input.dtype and loaded[1]._rows.output_type == "T":
         raise UsageError(f"the input is of {input.dtype}, the output of {output.dtype}")
-    run_on_stream(loaded, input, output, dtype=_NAMES[input.dtype])
+    run_on_stream(loaded, input, output, dtype=dtype)
     mark_written(output)
 
 
