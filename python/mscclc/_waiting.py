@@ -52,7 +52,11 @@ def wait_for(wait: _Wait, end: Optional[_Wait]) -> None:
         wait()
         return
     # A signal's handler may come here while another waiter is at work.
-    waiter = _idle.pop() if _idle else _Waiter()
+    try:
+        waiter = _idle.pop() if _idle else _Waiter()
+    except RuntimeError:  # at the end of the interpreter none begins
+        wait()
+        return
     try:
         waiter.begin(wait)
         waiter.end()

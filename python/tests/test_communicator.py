@@ -6,12 +6,13 @@ import re
 import struct
 import sys
 import tempfile
+import threading
 import types
 import unittest
 from unittest import mock
 
 import mscclc
-from mscclc import buffers, communicator
+from mscclc import _waiting, buffers, communicator
 from rank_processes import PATIENCE, WAITS, end_by_ctrl_c, run, start
 
 
@@ -620,6 +621,14 @@ class Mistakes(unittest.TestCase):
                 sys.stdin.read()
         """
         end_by_ctrl_c(self, WAITS + body)
+
+    def test_a_wait_where_no_thread_begins(self):
+        """As where a program closes its communicator at the end of the interpreter."""
+        waited = []
+        with mock.patch.object(_waiting, "_idle", []):
+            with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("at interpreter shutdown")):
+                _waiting.wait_for(lambda: waited.append(True), None)
+        self.assertEqual(waited, [True])
 
     def test_a_handler_that_ends_the_program_ends_a_wait(self):
         body = """if 1:

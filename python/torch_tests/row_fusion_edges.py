@@ -13,7 +13,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 import mscclc.torch.fusion as fusion
 from mscclc.communicator import Communicator
 from mscclc.errors import LibraryError
-from mscclc.torch.fusion import RowFusion, function
+from mscclc.torch.fusion import RowFusion, function, programs
 
 
 def columns_that_vary(ranks):
@@ -352,6 +352,8 @@ def mistakes(ranks):
     refused(lambda: op(ones.double(), [ones], text, name, 1 << 12), "torch.float64")
     refused(lambda: op(ones, [ones[:1]], text, name, 1 << 12), "'a0' has 1 rows")
     refused(lambda: RowFusion(0), "not 0")
+    assert "plans of rows are for up to 72 ranks, not 73" in programs.why_not(73, 64, "f32", None)
+    assert "is to keep 'exact'" in programs.why_not(4, 64, "f32", "exact")
 
 
 CHECKS = [

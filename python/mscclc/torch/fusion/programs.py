@@ -14,6 +14,7 @@ from .function import Function
 _LIKE, _LIKE_SCATTERED = "allreduce_norm", "reducescatter_norm"
 _ORDER = "ranks"  # what their sums keep
 _ANY_ROWS = 1 << 24
+_INVALID_USAGE = 2  # MSCCLC_INVALID_USAGE: of an order that no plan keeps
 _KIND_OF = {
     "reducescatter_norm": "scattered",
     "allreduce_norm_1shot": "one_shot",
@@ -159,7 +160,9 @@ def _why_not(ranks, columns, type, order, variable):
         return None
     try:
         choose_rows(_LIKE, ranks=ranks, columns=columns, rows=1, dtype=type, order=order)
-    except LibraryError:
+    except LibraryError as error:
+        if error.code != _INVALID_USAGE:  # as of more ranks than plans are for
+            return str(error)
         return f"its sum is to keep '{order or variable}', and plans with row functions keep '{_ORDER}'"
     return None
 
