@@ -120,6 +120,11 @@ int run_run(RunOptions& options) {
   const Work& work = *parsed;
   const std::string parameter = options.columns ? columns_parameter(options.input.file) : "";
   if (!parameter.empty()) {
+    for (const std::string& define : options.input.defines) {
+      if (!define.starts_with(parameter + "=")) continue;
+      return Input::usage(
+          fmt::format("--columns and -D {} both say how many columns there are", define));
+    }
     options.input.defines.push_back(fmt::format("{}={}", parameter, *options.columns));
   }
   Input input(options.input);
