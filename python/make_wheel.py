@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the wheel of the package: Python, the command, the library, and kernels of its plans.
+"""Writes the wheel of the package: Python with the examples, the command, the library, and kernels of its plans.
+
+Programs of plans/, those of rows too, and their tables are compiled into the command and the library.
 
     python/make_wheel.py FOLDER [MSCCLC LIBMSCCLC [KERNELS]]   (default: what Bazel has built)
 
@@ -45,6 +47,7 @@ def make_wheel(folder, tool, library, kernels=None):
     version = _version()
     info = f"{NAME}-{version}.dist-info"
     files = [(path, _read(os.path.join(HERE, path)), 0o644) for path in _sources()]
+    files += _examples()
     files.append((f"{NAME}/bin/mscclc", _read(tool), 0o755))
     files.append((f"{NAME}/lib/libmscclc.so.0", _read(library), 0o755))
     files.append((f"{NAME}/include/mscclc.h", _read(os.path.join(HERE, HEADER)), 0o644))
@@ -87,6 +90,13 @@ def _sources():
             if name.endswith((".py", ".cc", ".h")) or name == "py.typed":
                 found.append(os.path.join(relative, name))
     return found
+
+
+def _examples():
+    """`python3 -m mscclc.examples.fused_norm` runs one."""
+    folder = os.path.join(HERE, "examples")
+    names = sorted(name for name in os.listdir(folder) if name.endswith(".py"))
+    return [(f"{NAME}/examples/{name}", _read(os.path.join(folder, name)), 0o644) for name in names]
 
 
 def _kernels(path):

@@ -139,6 +139,8 @@ std::optional<Explanation> explain(const Program& program, const Call& call, con
   for (const Rank& rank : program.ranks) e.blocks = std::max(e.blocks, rank.blocks);
   e.threads = program.launch.threads;
   e.bytes = chunking.message_bytes();
+  e.columns = program.contract.columns;
+  if (e.columns != 0) e.rows = e.bytes / (uint64_t{e.columns} * info(call.dtype).bytes);
   if (asked_bytes != e.bytes) e.asked_bytes = asked_bytes;
   e.machine = machine.name;
   e.measured = machine.measured;

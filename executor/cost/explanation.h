@@ -54,6 +54,8 @@ struct Explanation {
   std::string name, description, collective, dtype;
   uint32_t ranks = 0, blocks = 0, threads = 0;
   uint64_t bytes = 0;
+  uint64_t rows = 0;                    ///< of the message, of a collective of rows
+  uint32_t columns = 0;                 ///< the same: of a row
   std::optional<uint64_t> asked_bytes;  ///< where these are no size of the plan's calls
   std::string machine;
   bool measured = false;

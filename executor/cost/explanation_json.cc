@@ -69,6 +69,10 @@ std::string explanation_json(const Explanation& e) {
               {"scratch_bytes", e.scratch_bytes},
               {"traffic", traffic_json(e)},
               {"path", path_json(e)}};
+  if (e.columns != 0) {
+    out["rows"] = e.rows;
+    out["columns"] = e.columns;
+  }
   if (e.asked_bytes) out["asked_bytes"] = *e.asked_bytes;
   if (!e.why_nothing.empty()) out["nothing_launched"] = e.why_nothing;
   if (e.not_proved) {

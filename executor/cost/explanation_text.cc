@@ -59,8 +59,13 @@ std::string figures(const Explanation& e) {
     text += fmt::format(" {} {:.0f} %{}", kCauseNames[c], 100 * e.causes_us[c] / e.alone_us, ",");
   }
   if (text.back() == ',') text.pop_back();
-  return text + fmt::format("\nblocks    {} a rank, {} threads each\nscratch   {} a rank\n",
-                            e.blocks, e.threads, size_text(e.scratch_bytes));
+  text += fmt::format("\nblocks    {} a rank, {} threads each\nscratch   {} a rank\n", e.blocks,
+                      e.threads, size_text(e.scratch_bytes));
+  if (e.columns == 0) return text;
+  return text + fmt::format(
+                    "rows      {} of {} columns; the time of their function is not fitted to "
+                    "measurements: it counts what is read and written, not what is computed\n",
+                    e.rows, e.columns);
 }
 
 std::string traffic(const Explanation& e) {

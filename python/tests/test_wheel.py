@@ -109,6 +109,23 @@ class Wheel(unittest.TestCase):
                 )
                 self.assertEqual((done.stdout, done.stderr), ("mscclc 0.1.0\n", ""))
 
+    def test_examples_run_from_it_with_no_folder_of_plans(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with zipfile.ZipFile(self.path) as wheel:
+                wheel.extractall(folder)
+            there = sorted(os.listdir(os.path.join(HERE, "..", "examples")))
+            packed = os.listdir(os.path.join(folder, "mscclc", "examples"))
+            self.assertEqual(sorted(packed), [name for name in there if name.endswith(".py")])
+            done = subprocess.run(
+                [sys.executable, "-m", "mscclc.examples.fused_norm"],
+                capture_output=True,
+                text=True,
+                env={"PYTHONPATH": folder, "PATH": "/nothing"},
+                cwd=folder,
+            )
+            said = "5 rows of 2880: the residual is 4, the norm 3\n"
+            self.assertEqual((done.stdout, done.stderr), (said, ""))
+
     def test_the_compiled_command_runs_that_of_python(self):
         """From where it lies: in a wheel, or in a checkout, by whose link it is called."""
         with tempfile.TemporaryDirectory() as folder:
@@ -168,19 +185,21 @@ class Wheel(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "mscclc")
             shutil.copy(self.tool, path)
-            chosen = self.run_command(
-                folder, "/nothing", path, "select", "--collective=allreduce", "--ranks=2", "--bytes=1K"
-            )
-            self.assertRegex(chosen.stdout, r"^mscclc compile allreduce_\w+ -D R=2 ")
-            arguments = chosen.stdout.split()[1:]
-            made = self.run_command(folder, "/nothing", path, *arguments, "-o", "made.json")
-            self.assertEqual((made.returncode, made.stderr), (0, ""))
-            again = os.path.join(HERE, "..", "..", "plans", arguments[1] + ".mscl")
-            self.run_command(folder, "/nothing", path, "compile", again, *arguments[2:], "-o", "file.json")
-            with open(os.path.join(folder, "made.json")) as one, open(os.path.join(folder, "file.json")) as two:
-                self.assertEqual(one.read(), two.read())
-            for name in ("file.json", "made.json"):
-                os.remove(os.path.join(folder, name))
+            for call, plans in (
+                (["--collective=allreduce", "--bytes=1K"], "plans"),
+                (["--collective=allreduce_norm", "--columns=64", "--rows=6"], "plans/rows"),
+            ):
+                chosen = self.run_command(folder, "/nothing", path, "select", "--ranks=2", *call)
+                self.assertRegex(chosen.stdout, r"^mscclc compile allreduce_\w+ -D R=2 ")
+                arguments = chosen.stdout.split()[1:]
+                made = self.run_command(folder, "/nothing", path, *arguments, "-o", "made.json")
+                self.assertEqual((made.returncode, made.stderr), (0, ""))
+                again = os.path.join(HERE, "..", "..", plans, arguments[1] + ".mscl")
+                self.run_command(folder, "/nothing", path, "compile", again, *arguments[2:], "-o", "file.json")
+                with open(os.path.join(folder, "made.json")) as one, open(os.path.join(folder, "file.json")) as two:
+                    self.assertEqual(one.read(), two.read())
+                for name in ("file.json", "made.json"):
+                    os.remove(os.path.join(folder, name))
             all = self.run_command(
                 folder, "/nothing", path, "library", "--ranks=2", "--collective=sendrecv", "-o", "made"
             )

@@ -47,11 +47,6 @@ std::vector<std::string> take_parameters(std::string& name) {
   return found;
 }
 
-std::optional<std::string> read_import(const std::string& path) {
-  if (auto text = read_input(path)) return *std::move(text);
-  return std::nullopt;
-}
-
 }  // namespace
 
 void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& format) {
@@ -212,7 +207,6 @@ Result<void> Input::split_defines(const std::vector<std::string>& defines, Front
 
 int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate) {
   FrontEndOptions front;
-  front.read_file = read_import;
   front.relative_names = relative_names;
   std::string file = options_.file;
   std::vector<std::string> defines = take_parameters(file);
@@ -222,6 +216,7 @@ int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate)
   }
   auto input = read_program(file);
   if (!input) return unusable(input.error().text());
+  front.read_file = reader_of_imports(*input);
   if (looks_like_json(input->text)) {
     kind = InputKind::plan;
     if (!front.defines.empty()) return unusable("the parameters and ranks of a plan are fixed");

@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <vector>
 
+#include "ir/contract/collectives.h"
 #include "ir/diagnostics/diagnostic.h"
 #include "plans/format/embedded_library.h"
+#include "plans/format/row_table.h"
 #include "runtime/support/environment/environment.h"
 #include "tools/io/files.h"
 
@@ -18,18 +20,32 @@ constexpr const char* kTable = "library.json";
 constexpr std::string_view kEnding = ".mscl";
 
 std::optional<std::string> compiled_in(const std::string& file) {
-  const auto files = embedded_library();
-  const auto found = std::ranges::find(files, file, &LibraryFile::name);
-  return found == files.end() ? std::nullopt : std::optional(std::string(found->text));
+  for (const auto files : {embedded_library(), embedded_rows()}) {  // library.json is of the first
+    const auto found = std::ranges::find(files, file, &LibraryFile::name);
+    if (found != files.end()) return std::string(found->text);
+  }
+  return std::nullopt;
 }
 
-/// The program that is compiled in and has a similar name, "; did you mean 'allreduce_push'?"
-std::string similar(const std::string& name) {
-  std::vector<std::string_view> names;
-  for (const LibraryFile& file : embedded_library()) {
-    if (!file.name.ends_with(kEnding)) continue;
-    names.push_back(file.name.substr(0, file.name.size() - kEnding.size()));
+/// Functions that programs import have a file of their own, which is no program.
+void add_programs(std::span<const LibraryFile> files, bool of_rows,
+                  std::vector<NamedProgram>& programs) {
+  for (const LibraryFile& file : files) {
+    if (!file.name.ends_with(kEnding) || file.text.find("\ncollective") == file.text.npos) continue;
+    programs.push_back(
+        {file.name.substr(0, file.name.size() - kEnding.size()), file.text, of_rows});
   }
+}
+
+/// What is compiled in and could be meant: the programs of a collective, or the one that has a
+/// similar name, "; did you mean the library's 'allreduce_push'?"
+std::string similar(const std::string& name) {
+  const auto of_rows = builtin_row_table().names();
+  if (find_collective(name) || std::ranges::find(of_rows, name) != of_rows.end()) {
+    return fmt::format("; 'mscclc select --collective {}' says which program its calls get", name);
+  }
+  std::vector<std::string_view> names;
+  for (const NamedProgram& program : named_programs()) names.push_back(program.name);
   const std::string near = nearest(name, names);
   return near.empty() ? "" : fmt::format("; did you mean the library's '{}'?", near);
 }
@@ -71,12 +87,49 @@ Result<std::string> Library::read(const std::string& file) const {
 Result<NamedText> read_program(const std::string& path) {
   const bool may_be_name = path.find_first_of("/.") == std::string::npos;
   if (may_be_name) {
-    const std::string file = fmt::format("{}{}", path, kEnding);
-    if (auto text = compiled_in(file)) return NamedText{file, *std::move(text)};
+    const auto programs = named_programs();
+    const auto found = std::ranges::find(programs, path, &NamedProgram::name);
+    if (found != programs.end()) {
+      return NamedText{fmt::format("{}{}", path, kEnding), std::string(found->text), true};
+    }
   }
   auto text = read_input(path);
   if (text) return NamedText{path, *std::move(text)};
   return Error{text.error().text() + (may_be_name ? similar(path) : "")};
+}
+
+std::string columns_parameter(const std::string& file) {
+  const auto program = read_program(file.substr(0, file.find(':')));
+  if (!program || program->text.find("\nparam") == std::string::npos) return "";
+  for (const char* end : {",", ")"}) {
+    if (program->text.find(fmt::format("columns: N{}", end)) != std::string::npos) return "N";
+  }
+  return "";
+}
+
+std::function<std::optional<std::string>(const std::string& path)> reader_of_imports(
+    const NamedText& program) {
+  return [compiled = program.compiled_in](const std::string& path) -> std::optional<std::string> {
+    if (compiled) return compiled_in(path);
+    if (auto text = read_input(path)) return *std::move(text);
+    return std::nullopt;
+  };
+}
+
+std::vector<NamedProgram> named_programs() {
+  std::vector<NamedProgram> programs;
+  add_programs(embedded_library(), false, programs);
+  add_programs(embedded_rows(), true, programs);
+  return programs;
+}
+
+std::string unknown_collective(const std::string& word, const std::vector<std::string>& more) {
+  std::vector<std::string_view> names = collective_names();
+  names.insert(names.end(), more.begin(), more.end());
+  const std::string near = nearest(word, names);
+  const std::string hint = near.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
+                                        : fmt::format("did you mean '{}'?", near);
+  return fmt::format("unknown collective '{}'; {}", word, hint);
 }
 
 std::optional<Library> open_library(const std::string& folder, Diagnostics& diagnostics) {

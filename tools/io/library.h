@@ -2,8 +2,11 @@
 // what is compiled in.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "ir/contract/order.h"
 #include "ir/diagnostics/diagnostic.h"
@@ -25,10 +28,29 @@ struct Library {
 /// The text of a program or plan, and the name that messages have for it.
 struct NamedText {
   std::string name, text;
+  bool compiled_in = false;  ///< and so is what it imports
 };
 /// Reads a file; but a name without '/' and '.' is that of a program that is compiled in, if there
-/// is such a one.
+/// is such a one: of the library, or of collectives of rows (plans/rows).
 Result<NamedText> read_program(const std::string& path);
+/// The parameter that a program's rows have as many columns as, "N"; "": it has none. `file` is as
+/// read_program() takes it, or with parameters after ':'.
+std::string columns_parameter(const std::string& file);
+/// Reads what a program imports.
+std::function<std::optional<std::string>(const std::string& path)> reader_of_imports(
+    const NamedText& program);
+
+/// A program that read_program() has by name.
+struct NamedProgram {
+  std::string_view name, text;
+  bool of_rows = false;  ///< row_table.h says which calls get it, not library.json
+};
+/// All of them: the library's, then those of rows, in the order of their names.
+std::vector<NamedProgram> named_programs();
+
+/// "unknown collective 'allredcue'; did you mean 'allreduce'?", or else all that there are: those
+/// of `more`, too, which are collectives of rows.
+std::string unknown_collective(const std::string& word, const std::vector<std::string>& more = {});
 
 /// Reads the library in `folder`; "": in the one that MSCCLC_LIBRARY names, or plans/ beside this
 /// process's executable, or share/mscclc/plans where that is installed, or plans/ in the working

@@ -150,6 +150,8 @@ namespace {
 
 /// As many columns as --columns says, where the program takes any multiple of some.
 int fix_run_columns(const RunOptions& options, Input& input) {
+  const Contract& c = input.program.contract;
+  if (options.columns && !c.any_columns && *options.columns == c.columns) return kFine;
   const auto fault =
       options.columns ? fix_columns(input.program, *options.columns) : columns_fault(input.program);
   return fault ? Input::usage((options.columns ? "--columns: " : "") + fault->message) : kFine;

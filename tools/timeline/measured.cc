@@ -14,6 +14,19 @@ namespace {
 
 using device::BlockStamp;
 
+/// Is a stamp of this kind one of a step that was predicted as `kind`? The host has apart what GPUs
+/// do to a row at once: the sum, its function, what sends the result on, and where threads meet
+/// between.
+bool stands_for(uint32_t what, device::StepKind kind) {
+  using device::StepKind;
+  if (what == static_cast<uint32_t>(kind)) return true;
+  if (device::info(kind).family != device::StepFamily::rows || !device::info(kind).adds)
+    return false;
+  constexpr StepKind kApart[] = {StepKind::reduce, StepKind::reduce_packets, StepKind::sync,
+                                 StepKind::apply,  StepKind::move_packets,   StepKind::copy};
+  return std::ranges::find(kApart, static_cast<StepKind>(what)) != std::end(kApart);
+}
+
 /// A row in times since the call's begin.
 struct Row {
   std::vector<BlockStamp> steps;  ///< stamps of steps
@@ -111,7 +124,7 @@ class Measured {
         return plan_.records[record].source == op.source && plan_.records[record].kind == op.kind;
       };
       const auto like_stamp = [&](const BlockStamp& s) {
-        return s.source == op.source && s.what == static_cast<uint32_t>(op.kind);
+        return s.source == op.source && stands_for(s.what, op.kind);
       };
       size_t last = first, end = stamp;
       while (last < records.size() && like_record(records[last])) ++last;
@@ -224,8 +237,8 @@ uint32_t stamp_words(const cost::Timeline& plan) {
     most = std::max(most, ++steps[{r.rank, r.block}]);
     blocks = std::max<size_t>(blocks, r.block + 1);
   }
-  // An op may become several steps of a block's program.
-  return static_cast<uint32_t>(std::min(device::kStampHead + 64 + 4 * most, kMaxWords / blocks));
+  // An op may become several steps of a block's program: five of a sum with a row function.
+  return static_cast<uint32_t>(std::min(device::kStampHead + 64 + 5 * most, kMaxWords / blocks));
 }
 
 Result<Trace> measured_trace(const cost::Timeline& plan, const std::vector<RankStamps>& ranks,

@@ -137,6 +137,35 @@ TEST_CASE("an op without data has no step in a block's program, and no slice") {
   CHECK(trace->slices.size() == plan.records.size() - 2);
 }
 
+TEST_CASE("a sum and the function of its rows are one slice, done in one step or in several") {
+  cost::Timeline plan;
+  plan.records = {{.source = 0, .kind = StepKind::move_packets},
+                  {.source = 1, .kind = StepKind::reduce_packets_apply},
+                  {.source = 2, .kind = StepKind::signal}};
+  const RankStamps apart = stamps_of(0,
+                                     {{step(StepKind::move_packets, 0), 0},
+                                      {step(StepKind::reduce_packets, 1), 10},
+                                      {step(StepKind::sync, 1), 20},
+                                      {step(StepKind::apply, 1), 30},
+                                      {step(StepKind::sync, 1), 40},
+                                      {step(StepKind::move_packets, 1), 50},
+                                      {step(StepKind::signal, 2), 60}},
+                                     70);
+  const RankStamps at_once = stamps_of(0,
+                                       {{step(StepKind::move_packets, 0), 0},
+                                        {step(StepKind::reduce_packets_apply, 1), 10},
+                                        {step(StepKind::signal, 2), 60}},
+                                       70);
+  for (const RankStamps& stamps : {apart, at_once}) {
+    const auto trace = measured_trace(plan, {stamps}, "measured");
+    REQUIRE(trace);
+    REQUIRE(trace->slices.size() == 3);
+    CHECK(trace->slices[1].kind == StepKind::reduce_packets_apply);
+    CHECK(trace->slices[1].begin == 10);
+    CHECK(trace->slices[1].end == 60);
+  }
+}
+
 TEST_CASE("missing stamps are named") {
   const TestProgram t = testing::exchange();
   const cost::Timeline plan = plan_of(t.program);

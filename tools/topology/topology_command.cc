@@ -11,6 +11,7 @@
 #include "tools/io/command_line.h"
 #include "tools/io/files.h"
 #include "tools/io/input.h"
+#include "tools/io/library.h"
 #include "tools/topology/banned_plans.h"
 
 namespace mscclc {
@@ -49,7 +50,7 @@ int list_without(const TopologyOptions& options) {
   topology::BanOptions wanted{.ranks = options.ranks, .bans = {}, .output = options.output};
   const auto kind = find_collective(options.collective);
   if (!kind) {
-    return Input::usage(fmt::format("--collective: unknown collective '{}'", options.collective));
+    return Input::usage("--collective: " + unknown_collective(options.collective));
   }
   Contract contract;
   contract.kind = wanted.kind = *kind;

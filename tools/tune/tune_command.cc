@@ -14,6 +14,7 @@
 #include "tools/io/command_line.h"
 #include "tools/io/files.h"
 #include "tools/io/input.h"
+#include "tools/io/library.h"
 #include "tools/io/progress.h"
 #include "tools/io/sizes.h"
 #include "tools/library/plan_folder.h"
@@ -56,7 +57,7 @@ struct TuneWork {
 Result<void> parse_tuning(const TuneCommand& options, TuneWork& work) {
   for (const std::string& word : options.collectives) {
     const auto kind = find_collective(word);
-    if (!kind) return Error{fmt::format("--collective: unknown collective '{}'", word)};
+    if (!kind) return Error{"--collective: " + unknown_collective(word)};
     work.kinds.push_back(*kind);
   }
   work.kinds = without_repeats(work.kinds);

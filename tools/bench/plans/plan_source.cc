@@ -5,7 +5,6 @@
 
 #include "compiler/compile.h"
 #include "plans/format/plan_json.h"
-#include "tools/io/files.h"
 
 namespace mscclc::bench {
 namespace {
@@ -47,7 +46,7 @@ class Maker {
     const auto input = read_program(argument_.path);
     if (!input) return refuse(input.error().text());
     std::optional<Program> program =
-        argument_.path.ends_with(".json") ? read(input->text) : compile_for_root(input->text);
+        argument_.path.ends_with(".json") ? read(input->text) : compile_for_root(*input);
     if (!program) return std::nullopt;
     if (program->contract.ranks != ranks_) {
       return refuse("it is for " + std::to_string(program->contract.ranks) + " ranks");
@@ -88,25 +87,22 @@ class Maker {
     return program;
   }
 
-  std::optional<Program> compile_with(const std::string& text, Defines defines) {
+  std::optional<Program> compile_with(const NamedText& input, Defines defines) {
     FrontEndOptions front;
     front.defines = std::move(defines);
-    front.read_file = [](const std::string& path) -> std::optional<std::string> {
-      if (auto imported = read_input(path)) return *std::move(imported);
-      return std::nullopt;
-    };
-    const FileId file = sources_.add(argument_.path, text);
+    front.read_file = reader_of_imports(input);
+    const FileId file = sources_.add(argument_.path, input.text);
     return compile(sources_, file, front, {}, diagnostics_, &gate_);
   }
 
-  std::optional<Program> compile_for_root(const std::string& text) {
+  std::optional<Program> compile_for_root(const NamedText& input) {
     Defines defines = argument_.defines(ranks_);
-    auto program = compile_with(text, defines);
+    auto program = compile_with(input, defines);
     if (!program || !has_root(program->contract.kind) || program->contract.root == root_) {
       return program;
     }
     defines.emplace_back("root", std::to_string(root_));
-    return compile_with(text, defines);
+    return compile_with(input, defines);
   }
 
   const Argument& argument_;

@@ -9,6 +9,7 @@
 #include "executor/cost/choices/explain_choices.h"
 #include "executor/cost/explanation.h"
 #include "executor/cost/machines.h"
+#include "ir/verify/row_faults.h"
 #include "passes/prove/why_not_proved.h"
 #include "plans/format/machines/machine.h"
 #include "plans/format/plan_json.h"
@@ -29,12 +30,14 @@ constexpr const char* kExplainExamples = R"(  mscclc explain plans/allreduce_2sh
   mscclc explain plans/allreduce_push.mscl -D R=4 --bytes 1M:1G:4 --machine 4xH200
   mscclc explain plans/allgather_direct.mscl --ranks 8 --bytes 64M --json
   mscclc explain plan.json --bytes 256K --machine my_machine.json
+  mscclc explain allreduce_norm_1shot --ranks 2 --columns 6144 --rows 6 --dtype bf16
   mscclc explain plans/allreduce_2shot.mscl -D R=8 --html timeline.html)";
 
 struct ExplainOptions {
   InputOptions input;
-  std::string bytes = "1M", dtype = "f32", machine, target;
-  uint32_t ranks = 0;  ///< 0: as the program says
+  std::string bytes, dtype = "f32", machine, target;
+  uint32_t ranks = 0;                     ///< 0: as the program says
+  std::optional<uint64_t> columns, rows;  ///< of a collective of rows
   bool json = false, no_choices = false;
   timeline::TimelineOptions timeline;
 };
@@ -45,6 +48,16 @@ std::string rank_parameter(const std::string& file) {
   const bool world = program && program->text.find("\nparam") != std::string::npos &&
                      program->text.find(" world =") != std::string::npos;
   return world ? "world" : "R";
+}
+
+/// "--ranks and -D R=4 both say how many ranks there are", if they do.
+std::optional<Error> says_twice(const std::string& parameter, const InputOptions& input,
+                                const char* option, const char* what) {
+  for (const std::string& define : input.defines) {
+    if (!define.starts_with(parameter + "=")) continue;
+    return Error{fmt::format("{} and -D {} both say how many {} there are", option, define, what)};
+  }
+  return std::nullopt;
 }
 
 int refuse(const std::string& why) {
@@ -139,8 +152,48 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
   return kFine;
 }
 
+/// --ranks and --columns are parameters of the program, where it has such.
+std::optional<Error> set_parameters(ExplainOptions& options) {
+  InputOptions& input = options.input;
+  if (options.ranks != 0) {
+    const std::string parameter = rank_parameter(input.file);
+    if (auto twice = says_twice(parameter, input, "--ranks", "ranks")) return twice;
+    input.defines.push_back(fmt::format("{}={}", parameter, options.ranks));
+  }
+  const std::string parameter = options.columns ? columns_parameter(input.file) : "";
+  if (parameter.empty()) return std::nullopt;
+  if (auto twice = says_twice(parameter, input, "--columns", "columns")) return twice;
+  input.defines.push_back(fmt::format("{}={}", parameter, *options.columns));
+  return std::nullopt;
+}
+
+/// Gives the program the columns that its rows have, if it leaves that open. What is wrong, if not.
+std::optional<Error> fix_rows(const ExplainOptions& options, Program& program) {
+  const Contract& c = program.contract;
+  if (c.columns == 0 && (options.columns || options.rows)) {
+    return Error{"--columns and --rows are for collectives of rows, and this is none"};
+  }
+  if (c.any_columns && !options.columns) {
+    return Error{
+        fmt::format("the program takes rows of any multiple of {0} columns; say how many, "
+                    "as in --columns {0}",
+                    c.columns)};
+  }
+  if (!options.columns || (!c.any_columns && *options.columns == c.columns)) return std::nullopt;
+  const auto fault = fix_columns(program, *options.columns);
+  return fault ? std::optional(Error{"--columns: " + fault->message}) : std::nullopt;
+}
+
+/// Of so many rows, in bytes.
+Result<std::vector<uint64_t>> size_of_rows(uint64_t rows, const Program& program, Dtype dtype) {
+  constexpr uint64_t kMost = uint64_t{1} << 50;
+  const uint64_t row = uint64_t{program.contract.columns} * info(dtype).bytes;
+  if (rows == 0 || rows > kMost / row) return Error{fmt::format("{} rows are no message", rows)};
+  return std::vector{rows * row};
+}
+
 int run_explain(ExplainOptions& options) {
-  const auto sizes = parse_sizes(options.bytes);
+  auto sizes = parse_sizes(options.bytes.empty() ? "1M" : options.bytes);
   if (!sizes) return refuse("--bytes: " + sizes.error().text());
   if (options.timeline.asked() && sizes->size() > 1) {
     return refuse("--trace and --html show one call; --bytes gives several");
@@ -150,21 +203,16 @@ int run_explain(ExplainOptions& options) {
   }
   const auto dtype = find_dtype(options.dtype);
   if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
-  if (options.ranks != 0) {
-    const std::string parameter = rank_parameter(options.input.file);
-    for (const std::string& define : options.input.defines) {
-      if (define.starts_with(parameter + "=")) {
-        return refuse(fmt::format("--ranks and -D {} both say how many ranks there are", define));
-      }
-    }
-    options.input.defines.push_back(fmt::format("{}={}", parameter, options.ranks));
-  }
+  if (const auto error = set_parameters(options)) return refuse(error->text());
   Input input(options.input);
   PassTrace trace;
   PassOptions passes;
   trace.follow(passes);
   if (const int code = input.load(passes); code != kFine) return code;
   if (!input.program.split) return refuse("the ops of this IR are not in thread blocks yet");
+  if (const auto error = fix_rows(options, input.program)) return refuse(error->text());
+  if (options.rows) sizes = size_of_rows(*options.rows, input.program, *dtype);
+  if (!sizes) return refuse("--rows: " + sizes.error().text());
   auto machine = cost::machine_for(input.program, options.machine, input.diagnostics);
   input.report();
   if (!machine) return kUsage;
@@ -184,6 +232,14 @@ void explain_options(CommandLine& line, CLI::App& app, ExplainOptions& options) 
                                  "size of the message, such as 64K; of several, as in 1K:1G:4, a "
                                  "table (1M)")
                       ->type_name("SIZES"));
+  line.takes_number<uint64_t>(
+      app.add_option("--columns", options.columns,
+                     "of a collective of rows: values in a row (-D N=..., where the program has N)")
+          ->type_name("N"));
+  line.takes_number<uint64_t>(
+      app.add_option("--rows", options.rows, "the same: rows of a message, instead of --bytes")
+          ->type_name("N")
+          ->excludes(app.get_option("--bytes")));
   line.takes_text(app.add_option("--dtype", options.dtype, "data type (f32)")->type_name("TYPE"));
   timeline::add_machine_option(app, options.machine);
   add_target_option(line, app, options.target, "sm_90",

@@ -11,6 +11,7 @@
 #include "tools/io/command_line.h"
 #include "tools/io/files.h"
 #include "tools/io/input.h"
+#include "tools/io/library.h"
 #include "tools/io/progress.h"
 #include "tools/run/run_ranks.h"
 #include "tools/run/run_set.h"
@@ -117,6 +118,15 @@ int run_run(RunOptions& options) {
   const auto parsed = parse_work(options);
   if (!parsed) return Input::usage(parsed.error());
   const Work& work = *parsed;
+  const std::string parameter = options.columns ? columns_parameter(options.input.file) : "";
+  if (!parameter.empty()) {
+    for (const std::string& define : options.input.defines) {
+      if (!define.starts_with(parameter + "=")) continue;
+      return Input::usage(
+          fmt::format("--columns and -D {} both say how many columns there are", define));
+    }
+    options.input.defines.push_back(fmt::format("{}={}", parameter, *options.columns));
+  }
   Input input(options.input);
   if (const int code = load_to_run(options, input); code != kFine) return code;
   const Program& program = input.program;
@@ -250,8 +260,8 @@ void run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
              strings(lanes()));
   add_run_options(line, app, options);
   line.takes_text(app.add_option("--columns", options.columns,
-                                 "of a row, where the program takes any multiple of some: "
-                                 "'columns: 64..'")
+                                 "of a row: -D N=..., where the program has N, or any multiple "
+                                 "of some where it says 'columns: 64..'")
                       ->type_name("N"));
   app.add_flag("--in-place", options.in_place, "let input and output coincide");
   line.takes_text(app.add_option("--iters", options.iterations,

@@ -13,6 +13,7 @@
 #include "tools/io/input.h"
 #include "tools/io/library.h"
 #include "tools/library/plan_folder.h"
+#include "tools/library/program_list.h"
 
 namespace mscclc {
 namespace {
@@ -20,12 +21,14 @@ namespace {
 constexpr const char* kLibraryExamples = R"(  mscclc library --ranks 4 -o /opt/plans
   mscclc library --ranks 2,4,8 --collective allreduce,broadcast --root 0 -o /opt/plans
   mscclc library --ranks 4 --max-thread-blocks 108 -o /opt/plans
-  mscclc library --ranks 8 --programs -o /opt/programs)";
+  mscclc library --ranks 8 --programs -o /opt/programs
+  mscclc library --list)";
 
 struct LibraryOptions : PlanFolder {
   std::vector<std::string> collectives;
   std::string library, target = "sm_90";
   uint32_t max_blocks = 0;  ///< of a rank, below the target's; 0: that
+  bool list = false, json = false;
 };
 
 int refuse(const std::string& why) {
@@ -34,6 +37,13 @@ int refuse(const std::string& why) {
 }
 
 int run_library(const LibraryOptions& options) {
+  if (options.list) {
+    const auto programs = list_programs();
+    put(options.json ? list_json(programs) : list_text(programs));
+    return kFine;
+  }
+  if (options.ranks.empty()) return refuse("--ranks is required");
+  if (options.output.empty()) return refuse("--output is required");
   Diagnostics diagnostics;
   const auto library = open_library(options.library, diagnostics);
   auto target = library ? find_target(options.target, diagnostics) : std::nullopt;
@@ -44,7 +54,7 @@ int run_library(const LibraryOptions& options) {
   std::vector<CollectiveKind> kinds;
   for (const std::string& word : options.collectives) {
     const auto kind = find_collective(word);
-    if (!kind) return refuse(fmt::format("unknown collective '{}'", word));
+    if (!kind) return refuse(unknown_collective(word));
     const auto known = library->table.collectives();
     if (std::ranges::find(known, *kind) == known.end()) {
       return refuse(fmt::format("the library has no row for {}", word));
@@ -86,11 +96,9 @@ void library_options(CommandLine& line, CLI::App& app, LibraryOptions& options) 
   line.takes_text(app.add_option("--ranks", options.ranks, "numbers of ranks, separated by commas")
                       ->type_name("LIST")
                       ->delimiter(',')
-                      ->check(CLI::Range(1, 65536))
-                      ->required());
+                      ->check(CLI::Range(1, 65536)));
   app.add_option("-o,--output", options.output, "folder for the plans and library.json")
-      ->type_name("FOLDER")
-      ->required();
+      ->type_name("FOLDER");
   line.takes_text(app.add_option("--nodes", options.nodes,
                                  "numbers of nodes, with equally many ranks on each (1)")
                       ->type_name("LIST")
@@ -121,6 +129,12 @@ void library_options(CommandLine& line, CLI::App& app, LibraryOptions& options) 
                                  "get fewer (the target's)")
                       ->type_name("N")
                       ->check(CLI::Range(1, 65536)));
+  CLI::Option* list =
+      app.add_flag("--list", options.list,
+                   "write nothing; list the programs that commands take by name, and what they do")
+          ->excludes(app.get_option("--output"))
+          ->excludes(app.get_option("--ranks"));
+  app.add_flag("--json", options.json, "the list as JSON, one object per line")->needs(list);
   add_diagnostics_option(line, app, options.diagnostics);
 }
 

@@ -150,6 +150,8 @@ void add_library_with_kernels(CommandLine& line) {
   command.examples += "  mscclc library --ranks 2,4 --kernels sm_90 -o /opt/plans\n";
   command.run = [write = command.run, app = command.app, architecture] {
     if (architecture->empty()) return write();
+    if (app->count("--list") > 0)
+      return Input::usage("--kernels compiles plans, and --list writes none");
     if (app->count("--programs") > 0) {
       return Input::usage("--kernels compiles plans, and --programs writes none: give one of them");
     }

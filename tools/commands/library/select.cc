@@ -173,12 +173,12 @@ int run_select(const SelectOptions& options) {
   put_error(render_text(diagnostics, Sources()));
   if (!order) return kUsage;
   if (is_of_rows(options.collective)) return run_select_rows(options, *order);
+  const auto kind = find_collective(options.collective);
+  if (!kind) return refuse(unknown_collective(options.collective, builtin_row_table().names()));
   if (options.columns || options.rows) {
     return refuse(fmt::format("--columns and --rows are for collectives of rows, not for {}",
                               options.collective));
   }
-  const auto kind = find_collective(options.collective);
-  if (!kind) return refuse(fmt::format("unknown collective '{}'", options.collective));
   const auto dtype = find_dtype(options.dtype);
   if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
   std::optional<uint64_t> bytes;

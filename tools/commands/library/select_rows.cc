@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tools/io/command_line.h"
 #include "tools/io/files.h"
@@ -11,29 +12,34 @@
 namespace mscclc {
 namespace {
 
-/// Of an entry: it is no figure of rows.
-constexpr const char* kWhy =
-    "the first entry of plans/rows/library.json that fits; limits of one shot are measured for 2 "
-    "ranks, all others are those of sums of as many bytes";
+constexpr const char* kWhereLimitsAreFrom =
+    "limits of one shot are measured for 2 ranks, all others are those of sums of as many bytes";
+constexpr uint64_t kAny = ~uint64_t{0};
 
 int report(const Diagnostics& diagnostics, int code) {
   put_error(render_text(diagnostics, Sources(), 1));
   return code;
 }
 
-/// "mscclc compile plans/rows/allreduce_norm_1shot.mscl -D R=2 …"
+/// "mscclc compile plans/rows/allreduce_norm_1shot.mscl -D R=2 …"; by its name, as it is compiled
+/// in, where that file is not.
 std::string command_of(const Library& library, const RowEntry& entry, const RowCall& call) {
-  const std::string folder = library.folder.empty() ? "plans/" : library.folder;
-  std::string text = fmt::format("mscclc compile {}rows/{}.mscl", folder, entry.program);
+  const std::string file = fmt::format("{}rows/{}.mscl", library.folder, entry.program);
+  const bool is_there = !library.folder.empty() && std::filesystem::exists(file);
+  std::string text = fmt::format("mscclc compile {}", is_there ? file : entry.program);
   for (const auto& [name, value] : entry.defines(call)) {
     text += fmt::format(" -D {}={}", name, value);
   }
   return text;
 }
 
+std::string rows_count(uint64_t rows) {
+  return fmt::format("{} row{}", rows, rows == 1 ? "" : "s");
+}
+
 std::string rows_text(uint64_t least, uint64_t most) {
-  if (most == ~uint64_t{0}) return fmt::format("{} rows and more", least);
-  if (least == most) return fmt::format("{} row{}", least, least == 1 ? "" : "s");
+  if (most == kAny) return fmt::format("{} rows and more", least);
+  if (least == most) return rows_count(least);
   return fmt::format("{} to {} rows", least, most);
 }
 
@@ -41,22 +47,46 @@ void show_all(const Library& library, const RowTable& table, RowCall call) {
   for (call.rows = 1;;) {
     const auto [entry, most] = table.choose(call);
     put(fmt::format("# {}\n{}\n", rows_text(call.rows, most), command_of(library, *entry, call)));
-    if (most == ~uint64_t{0}) return;
+    if (most == kAny) return;
     call.rows = most + 1;
   }
 }
 
+/// As FILE of a command may be: "allreduce_norm_1shot:R=2,N=6144,B=8,T=768".
+std::string name_of(const RowEntry& entry, const RowCall& call) {
+  std::string text = entry.program;
+  for (const auto& [name, value] : entry.defines(call)) {
+    text += fmt::format("{}{}={}", text.size() == entry.program.size() ? ":" : ",", name, value);
+  }
+  return text;
+}
+
+/// "2 ranks, at most 64 rows and 4194304 bytes, here 64 rows"
+std::string limits_text(const RowEntry& entry, uint64_t most_here) {
+  std::string text = entry.max_ranks == RowEntry().max_ranks ? std::string("any number of ranks")
+                     : entry.min_ranks == entry.max_ranks
+                         ? fmt::format("{} ranks", entry.min_ranks)
+                         : fmt::format("{} to {} ranks", entry.min_ranks, entry.max_ranks);
+  std::vector<std::string> limits;
+  if (entry.rows != kAny) limits.push_back(rows_count(entry.rows));
+  if (entry.bytes != kAny) limits.push_back(fmt::format("{} bytes", entry.bytes));
+  if (limits.empty()) return text + ", whatever the size";
+  return fmt::format("{}, at most {}, here {}", text, fmt::join(limits, " and "),
+                     rows_count(most_here));
+}
+
 void show_why(const RowTable& table, const RowCall& call) {
-  const RowEntry* picked = table.choose(call).first;
+  const auto [picked, most] = table.choose(call);
+  const std::string name = name_of(*picked, call);
   std::vector<PassedOver> passed_over;
   for (const RowEntry& e : table.entries()) {
     if (e.name != call.name || &e == picked) continue;
     const auto why = e.why_not(call);
-    passed_over.push_back(
-        {e.choice_text(call),
-         why.value_or(fmt::format("'{}' goes first", picked->choice_text(call)))});
+    passed_over.push_back({name_of(e, call), why.value_or(fmt::format("'{}' goes first", name))});
   }
-  put(fmt::format("{}: {}\n{}", picked->choice_text(call), kWhy, reasons_text(passed_over)));
+  put(fmt::format("{}: the first entry of plans/rows/library.json that fits: it is for {}\n{}\n{}",
+                  name, limits_text(*picked, most), kWhereLimitsAreFrom,
+                  reasons_text(passed_over)));
 }
 
 }  // namespace
