@@ -6,6 +6,7 @@
 #include "passes/framework/op_size.h"
 #include "passes/framework/passes.h"
 #include "passes/framework/rank_work.h"
+#include "passes/fuse/drop_scratch.h"
 #include "passes/fuse/fuse_reads.h"
 #include "passes/fuse/fuse_rules.h"
 #include "passes/fuse/fuse_runs.h"
@@ -476,10 +477,12 @@ FuseStats fuse_ops(Program& program, const OpLimits& limits, uint32_t threads) {
 bool run_fuse(Program& program, PassContext& context) {
   if (!program.launch.fuse) return true;
   const FuseStats stats = fuse_ops(program, context.limits, context.threads);
+  const uint32_t dropped = drop_untouched_scratch(program);
   if (context.record == nullptr) return true;
   for (size_t i = 0; i < stats.fired.size(); ++i) {
     context.count(print_rule(rules()[i]), stats.fired[i]);
   }
+  context.count("scratch buffers dropped", dropped);
   return true;
 }
 

@@ -11,7 +11,8 @@
 //
 // Which ops, and what becomes of them: the rules of fuse_rule_table.cc. They need not stand side by
 // side: fuse_order.h says what one may be moved past. Values that others may still look at are
-// kept; only scratch that no rank reads is done without. All source locations are kept.
+// kept; only scratch that no rank reads is done without (drop_scratch.h takes it out of the plan).
+// All source locations are kept.
 //
 // Runs after `assign`, as only ops of one place can be one op, and before
 //  - `groups`: ops of a group fuse as one; cut in parts, with barriers between, they would not;

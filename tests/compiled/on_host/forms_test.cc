@@ -285,10 +285,10 @@ class Count {
                                .in_short = runs == Runs::short_,
                                .generic = runs == Runs::interpreter,
                                .threads = 32};
-    options.compiled_kernel = [&](uint32_t rank, const BlockPrograms& programs,
+    options.compiled_kernel = [&](const CudaRanks::RankCall& of_rank,
                                   const device::LaunchPlan& launch) {
-      if (runs != Runs::kernel || takes(plan, rank, programs, launch)) {
-        here.merge(forms_of(programs));
+      if (runs != Runs::kernel || takes(plan, of_rank.rank, of_rank.programs, launch)) {
+        here.merge(forms_of(of_rank.programs));
       }
       return CudaRanks::Start();
     };

@@ -47,9 +47,9 @@ TEST_CASE("fused rows: any two of program and type and ranks and columns are amo
                     ranks + columns});
     }
   }
-  // Of twenty programs, of five that are for two ranks, once each, and of one that is not in that
-  // folder.
-  CHECK(pairs.size() == 20 * (3 + 7 + 6) + 5 * 3 + 3 * (7 + 6) + 7 * 6 + 3);
+  // Of twenty-four programs, of five that are for two ranks, once each, and of one that is not in
+  // that folder.
+  CHECK(pairs.size() == 24 * (3 + 7 + 6) + 5 * 3 + 3 * (7 + 6) + 7 * 6 + 3);
 }
 
 TEST_CASE("fused rows: the simulator's bits") {
@@ -80,11 +80,12 @@ TEST_CASE("fused rows: kernels that begin early, with lines of earlier calls") {
             testing::amount<size_t>(16, 24, 8));
 }
 
-/// A rank of this plan does not come: the others end, and say so.
+/// A rank of the first plan whose name begins so does not come: the others end, and say so.
 void check_silent_rank(const std::string& name) {
   CAPTURE(name);
   const std::vector<KernelPlan> plans = fused_row_plans();
-  const auto plan = std::ranges::find(plans, name, &KernelPlan::name);
+  const auto plan = std::ranges::find_if(
+      plans, [&](const KernelPlan& named) { return named.name.starts_with(name); });
   REQUIRE(plan != plans.end());
   CompiledKernelSet kernels(*plan, static_cast<size_t>(plan - plans.begin()));
   cuda::SameBits both(*plan->program);
@@ -105,7 +106,7 @@ void check_silent_rank(const std::string& name) {
 }
 
 TEST_CASE("fused rows: a rank that does not come is reported") {
-  check_silent_rank("allreduce_norm_1shot of 3 ranks, 5120 columns");
+  check_silent_rank("allreduce_norm_1shot of 3 ranks, ");
   check_silent_rank("allreduce_norm_1shot of 3 ranks, 2880 columns in LL16");
 }
 
