@@ -254,6 +254,21 @@ def functions_that_differ(ranks):
     assert fusion.calls()["alone"] == before + 2
 
 
+def calls_that_differ(ranks):
+    """A rank has the plans of its function, and another loads those of its own: both learn it, and none waits."""
+
+    def call(number):
+        made = function.Function(64, "f32")
+        made.result(made.op("mul", 0, made.number(number)), "f32")
+        return torch.ops.mscclc.fused_rows(torch.ones(2, 64), [], made.to_json(), dist.group.WORLD.group_name, 1 << 12)
+
+    fusion.close()
+    for one_that_loads in range(2):
+        equal(call(5)[0], torch.full((2, 64), 5.0 * ranks.size))
+        refused(lambda: call(6 if ranks.rank == one_that_loads else 5), "differ", "still to be loaded")
+        fusion.close()
+
+
 def ranks_apart(ranks):
     """Ranks that do not reach one another's memory: the group adds up, as without the pass."""
 
@@ -358,6 +373,6 @@ def mistakes(ranks):
 
 CHECKS = [
     columns_that_vary, odd_columns, too_many_rows, pieces, used_early, written_later, left_alone, no_shapes,
-    subtracted_multiples, one_rank, functions_that_differ, ranks_apart, a_rank_that_cannot_load, another_order, later_group,
-    checked_by_torch, mistakes,
+    subtracted_multiples, one_rank, functions_that_differ, calls_that_differ, ranks_apart, a_rank_that_cannot_load,
+    another_order, later_group, checked_by_torch, mistakes,
 ]  # fmt: skip

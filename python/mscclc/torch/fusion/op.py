@@ -172,6 +172,7 @@ def _load(function, key, ranks):
         return _Loaded(comm, _loaded_by(comm, [(one, compile(programs.program(one, function)).to_json())], function))
     if place in _apart_groups:
         return _Loaded(comm, [], _apart_groups[place])
+    comm._meet()  # a rank that has loaded them for an earlier call, and makes this one now, does not come: an error
     if _differs(function, key, ranks):
         return _Loaded(comm, [], "its function is not the same on all ranks")
     made = _compiled(function, ranks, key.max_bytes // function.row_bytes, key.scattered)
