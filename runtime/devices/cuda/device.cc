@@ -142,8 +142,9 @@ bool CudaDevice::bind_thread(Diagnostics& diagnostics) {
 
 std::optional<std::vector<uint8_t>> CudaDevice::link_name(Diagnostics& diagnostics) {
   fabric_ = allocator_.makes_fabric_handles();
-  const std::optional<GpuName> name = name_for_peers(*context_, options_, fabric_, diagnostics);
+  std::optional<GpuName> name = name_for_peers(*context_, options_, fabric_, diagnostics);
   if (!name) return std::nullopt;
+  if (fabric_) name->joined = joined_ = options_.fabric(name->uuid);
   return encode(*name);
 }
 
@@ -153,8 +154,9 @@ std::optional<Link> CudaDevice::link_to(std::span<const uint8_t> peer, Diagnosti
     diagnostics.error("bad-message", {}, "a peer does not name a GPU; is its device another kind?");
     return std::nullopt;
   }
-  const std::optional<GpuName> own = name_for_peers(*context_, options_, fabric_, diagnostics);
+  std::optional<GpuName> own = name_for_peers(*context_, options_, fabric_, diagnostics);
   if (!own) return std::nullopt;
+  own->joined = joined_;
   if (are_far(*own, *name)) far_.join();
   return find_link(*context_, *own, *name, options_.nvml, diagnostics);
 }
