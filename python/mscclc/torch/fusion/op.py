@@ -92,7 +92,8 @@ def _fused_rows(
         raise UsageError(f"the sum is of {parts} parts, and the group has {loaded.comm.size} ranks")
     rows = input.numel() // made.columns
     range, plan = next(one for one in loaded.plans if rows <= one[0].most_rows)
-    _calls[range.kind] += 1
+    if rows:
+        _calls[range.kind] += 1
     _run(loaded.comm, plan, made, _ready(input), [_ready(one) for one in given], results)
     return results
 
