@@ -68,9 +68,9 @@ bool keep_stack(const PrimaryContext& context, const KernelLauncher& launcher,
   return false;
 }
 
-/// What peers learn of a GPU. `fabric`: it makes handles for a fabric.
+/// What peers learn of a GPU.
 std::optional<GpuName> name_for_peers(const PrimaryContext& context, const CudaOptions& options,
-                                      bool fabric, Diagnostics& diagnostics) {
+                                      const FabricHandles& fabric, Diagnostics& diagnostics) {
   std::optional<GpuName> name = name_of(context, diagnostics);
   if (!name) return std::nullopt;
   name->node = options.node;
@@ -141,10 +141,10 @@ bool CudaDevice::bind_thread(Diagnostics& diagnostics) {
 }
 
 std::optional<std::vector<uint8_t>> CudaDevice::link_name(Diagnostics& diagnostics) {
-  fabric_ = allocator_.makes_fabric_handles();
+  fabric_.made = allocator_.makes_fabric_handles();
   std::optional<GpuName> name = name_for_peers(*context_, options_, fabric_, diagnostics);
   if (!name) return std::nullopt;
-  if (fabric_) name->joined = joined_ = options_.fabric(name->uuid);
+  if (fabric_.made) name->fabric.joined = fabric_.joined = options_.fabric(name->uuid);
   return encode(*name);
 }
 
@@ -154,9 +154,8 @@ std::optional<Link> CudaDevice::link_to(std::span<const uint8_t> peer, Diagnosti
     diagnostics.error("bad-message", {}, "a peer does not name a GPU; is its device another kind?");
     return std::nullopt;
   }
-  std::optional<GpuName> own = name_for_peers(*context_, options_, fabric_, diagnostics);
+  const std::optional<GpuName> own = name_for_peers(*context_, options_, fabric_, diagnostics);
   if (!own) return std::nullopt;
-  own->joined = joined_;
   if (are_far(*own, *name)) far_.join();
   return find_link(*context_, *own, *name, options_.nvml, diagnostics);
 }

@@ -166,8 +166,7 @@ class CudaDevice final : public Device {
   const std::shared_ptr<KnownStream> known_ = std::make_shared<KnownStream>();
   const EarlyLaunch early_;
   const CudaOptions options_;
-  bool fabric_ = false;           ///< what link_name() has found
-  std::optional<Fabric> joined_;  ///< the same
+  FabricHandles fabric_;  ///< what link_name() has found
   Allocator allocator_;
   const std::shared_ptr<OwnAllocations> own_ = std::make_shared<OwnAllocations>();
   FarNodes far_;

@@ -92,10 +92,10 @@ std::vector<uint8_t> encode(const GpuName& name) {
       .number(name.place.inode)
       .bytes(name.uuid.bytes)
       .number(name.node)
-      .number(static_cast<uint8_t>(name.fabric))
-      .number(static_cast<uint8_t>(name.joined.has_value()))
-      .bytes(name.joined.value_or(Fabric{}).cluster.bytes)
-      .number(name.joined.value_or(Fabric{}).clique);
+      .number(static_cast<uint8_t>(name.fabric.made))
+      .number(static_cast<uint8_t>(name.fabric.joined.has_value()))
+      .bytes(name.fabric.joined.value_or(Fabric{}).cluster.bytes)
+      .number(name.fabric.joined.value_or(Fabric{}).clique);
   return bytes;
 }
 
@@ -107,7 +107,7 @@ std::optional<GpuName> decode_name(std::span<const uint8_t> from) {
   name.place.inode = reader.number<uint64_t>();
   const auto uuid = reader.bytes(sizeof name.uuid.bytes);
   name.node = reader.number<uint32_t>();
-  name.fabric = reader.number<uint8_t>() != 0;
+  name.fabric.made = reader.number<uint8_t>() != 0;
   const bool joined = reader.number<uint8_t>() != 0;
   Fabric fabric;
   const auto cluster = reader.bytes(sizeof fabric.cluster.bytes);
@@ -116,7 +116,7 @@ std::optional<GpuName> decode_name(std::span<const uint8_t> from) {
   std::ranges::copy(boot, name.place.boot.begin());
   std::ranges::copy(uuid, name.uuid.bytes);
   std::ranges::copy(cluster, fabric.cluster.bytes);
-  if (joined) name.joined = fabric;
+  if (joined) name.fabric.joined = fabric;
   return name;
 }
 
@@ -133,8 +133,9 @@ std::string text_of(const abi::Uuid& uuid, std::string_view kind) {
 // join. Containers of one machine share what joins its GPUs.
 bool are_far(const GpuName& own, const GpuName& peer) {
   if (own.place == peer.place) return own.node != peer.node;
-  if (!own.fabric || !peer.fabric || own.joined != peer.joined) return true;
-  return !own.joined && own.place.boot != peer.place.boot;
+  const FabricHandles& ours = own.fabric;
+  if (!ours.made || !peer.fabric.made || ours.joined != peer.fabric.joined) return true;
+  return !ours.joined && own.place.boot != peer.place.boot;
 }
 
 std::optional<Link> find_link(const PrimaryContext& context, const GpuName& own,

@@ -26,15 +26,20 @@
 
 namespace mscclc::cuda {
 
+/// What handles for a fabric a GPU's memory has.
+struct FabricHandles {
+  bool made = false;
+  std::optional<Fabric> joined = {};  ///< to which GPUs of other machines they lead
+};
+
 /// A GPU among all machines, and where its rank is.
 struct GpuName {
   static constexpr uint32_t kWhole = UINT32_MAX;
   HostPlace place;
   abi::Uuid uuid;
   uint32_t node =
-      kWhole;           ///< the place is divided into nodes, for trials: which; kWhole: it is not
-  bool fabric = false;  ///< its memory has fabric handles
-  std::optional<Fabric> joined = {};  ///< to which GPUs of other machines
+      kWhole;  ///< the place is divided into nodes, for trials: which; kWhole: it is not
+  FabricHandles fabric = {};
 };
 /// The GPU of a context. nullopt: reported.
 std::optional<GpuName> name_of(const PrimaryContext& context, Diagnostics& diagnostics);
