@@ -163,6 +163,7 @@ _FUNCTIONS = {
     "mscclc_plan_load": [
         c_void_p, c_char_p, c_size_t, c_char_p, c_uint64, c_int32, POINTER(c_void_p),
     ],
+    "mscclc_plan_meet": [c_void_p],
     "mscclc_plan_buffers": [c_void_p, c_uint64, POINTER(c_uint64), POINTER(c_uint64)],
     "mscclc_plan_launch": [c_void_p, POINTER(Call), c_uint64, c_void_p],
     "mscclc_plan_destroy": [c_void_p],

@@ -208,6 +208,12 @@ class Communicator(Collectives):
         self._plans.append(handle)
         return LoadedPlan(self, handle, dtype, rows_of(text))
 
+    def _meet(self):
+        """Collective, before loads for this rank's next call: ranks that make the call instead learn of it, and
+        none waits for the other."""
+        own = self._own()
+        wait_for(lambda: check(library().mscclc_plan_meet(own)), lambda: self.abort("interrupted"))
+
     def load_rows(
         self, name: str, columns: int, max_rows: int, dtype: str = "f32", order: Optional[str] = None
     ) -> RowPlans:

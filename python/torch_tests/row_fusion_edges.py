@@ -254,6 +254,30 @@ def functions_that_differ(ranks):
     assert fusion.calls()["alone"] == before + 2
 
 
+def calls_that_differ(ranks):
+    """A rank has the plans of its function, and another loads those of its own: both learn it, and none waits."""
+
+    def call(number, rows=2):
+        made = function.Function(64, "f32")
+        made.result(made.op("mul", 0, made.number(number)), "f32")
+        group = dist.group.WORLD.group_name
+        return torch.ops.mscclc.fused_rows(torch.ones(rows, 64), [], made.to_json(), group, 1 << 12)
+
+    fusion.close()
+    for one in range(2):
+        for _ in range(2):
+            assert call(5, 0)[0].shape == (0, 64)
+            equal(call(5)[0], torch.full((2, 64), 5.0 * ranks.size))
+        dist.barrier(ranks.gloo)  # an error ends what other ranks still wait for
+        refused(lambda: call(6 if ranks.rank == one else 5), "differ", "still to be loaded")
+        fusion.close()
+        call(5)
+        dist.barrier(ranks.gloo)
+        rows = 0 if ranks.rank == one else 2  # without rows a rank learns it at once, or by its next call
+        refused(lambda rows=rows: (call(5, rows), call(5)), "ranks launch different calls, which differ in the ")
+        fusion.close()
+
+
 def ranks_apart(ranks):
     """Ranks that do not reach one another's memory: the group adds up, as without the pass."""
 
@@ -358,6 +382,6 @@ def mistakes(ranks):
 
 CHECKS = [
     columns_that_vary, odd_columns, too_many_rows, pieces, used_early, written_later, left_alone, no_shapes,
-    subtracted_multiples, one_rank, functions_that_differ, ranks_apart, a_rank_that_cannot_load, another_order, later_group,
-    checked_by_torch, mistakes,
+    subtracted_multiples, one_rank, functions_that_differ, calls_that_differ, ranks_apart, a_rank_that_cannot_load,
+    another_order, later_group, checked_by_torch, mistakes,
 ]  # fmt: skip

@@ -158,13 +158,13 @@ class BoundCall {
 ///
 /// Its calls are numbered on each rank in the order of their launches; all ranks must launch calls
 /// of the same message size, type and reduction in the same order, one after the other (on one
-/// stream, or on streams that wait for each other). It may be destroyed while its calls run: its
-/// memory is then freed when they have ended, at the communicator's next synchronize(), load() or
-/// register_buffer(), or with the communicator. It must outlive graphs that have captured its
-/// calls. Thread safety: its functions are the communicator's, for one thread at a time. After an
-/// error, destroy the Executable before freeing its calls' buffers: its proxy may still read them.
-/// Peers may still use memory of this rank that they have mapped: it is freed when the last of them
-/// has unmapped it.
+/// stream, or on streams that wait for each other). It may be destroyed while its calls run. Its
+/// memory is freed at once, where all streams of calls have been waited for (synchronize()); else
+/// at the communicator's next load() or register_buffer(), which wait for them, or with it. It must
+/// outlive graphs that have captured its calls. Thread safety: its functions are the
+/// communicator's, for one thread at a time. After an error, destroy the Executable before freeing
+/// its calls' buffers: its proxy may still read them. Peers may still use memory of this rank that
+/// they have mapped: it is freed when the last of them has unmapped it.
 class Executable {
  public:
   struct State;

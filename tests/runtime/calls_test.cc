@@ -329,6 +329,31 @@ TEST_CASE("MSCCLC_CHECK_CALLS names the first call that differs") {
                                "plan: rank 0 has call 2 of 'allreduce_ring'"));
 }
 
+TEST_CASE("a rank with nothing to move, and another with something, learn that calls differ") {
+  const auto one = plan_of("allreduce_ring"), two = plan_of("allreduce_2shot_packets");
+  const auto run = [&](const std::function<uint64_t(uint32_t rank, int call)>& bytes) {
+    return testing::threads(2, [&](Communicator& communicator) -> std::string {
+      Caller caller(communicator);
+      if (!caller.load(one, two)) return testing::text(caller.diagnostics);
+      for (int i = 0; i < 4; ++i) {
+        if (!caller.launch(i % 2, bytes(communicator.rank(), i))) break;
+      }
+      (void)communicator.synchronize(caller.stream, caller.diagnostics);
+      return testing::text(caller.diagnostics);
+    });
+  };
+  CHECK(run([](uint32_t, int call) { return call == 1 ? 0 : 64; }) == std::vector<std::string>(2));
+  CHECK(run([](uint32_t, int) { return 0; }) == std::vector<std::string>(2));
+  for (const uint32_t empty : {0u, 1u}) {
+    for (const std::string& said :
+         run([&](uint32_t rank, int call) { return call == 1 && rank == empty ? 0 : 64; })) {
+      CHECK_THAT(said, Catch::Contains("ranks launch different calls, which differ in the message "
+                                       "size: ") &&
+                           Catch::Contains("(load 2), 0 bytes of f32"));
+    }
+  }
+}
+
 TEST_CASE("MSCCLC_CHECK_CALLS names symmetric calls that are not") {
   const Checked checked;
   const auto plan = plan_of("allgather_direct");

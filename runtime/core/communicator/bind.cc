@@ -86,8 +86,9 @@ bool Binder::set_pitch() {
   return true;
 }
 
-// Nothing to move, nothing to launch, as in NCCL. It must not count as a call either: ranks would
-// not wait for one another's packets in it, and go further ahead than the plan's scratch allows.
+// Nothing to move, nothing to launch, as in NCCL. For blocks it must not count as a call either:
+// ranks would not wait for one another's packets in it, and go further ahead than the plan's
+// scratch allows. Ranks do compare it, as another one's call may have something to move.
 bool Binder::empty() const {
   return asked_.bytes == 0 && contract_.kind != CollectiveKind::barrier;
 }
@@ -402,7 +403,6 @@ std::shared_ptr<BoundCall::State> Binder::make() {
   std::shared_ptr<BoundCall::State> made = blank();
   if (!has_flags_in_place()) return nullptr;
   plan_copies(*made);
-  made->is_call = !empty();
   made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
   made->launch.threads = x_.plan->launch.threads;
   // The next call's blocks would hold room that the other side of this one needs.

@@ -66,7 +66,6 @@ struct KernelKey {
 struct BoundCall::State {
   const Executable::State* executable = nullptr;
   CallFacts facts;      ///< each launch numbers it
-  bool is_call = true;  ///< false: there is nothing to move, and nothing is launched
   SlotPool::Slot slot;  ///< where the launch finds its programs; nullptr: it takes them along
   device::LaunchPlan launch{};
   BlockPrograms programs;         ///< launch.programs

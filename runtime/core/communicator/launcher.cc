@@ -51,7 +51,6 @@ void Launcher::note(const BoundCall::State& call, StreamHandle stream) {
 
 bool Launcher::same_call(const BoundCall::State& call, Diagnostics& diagnostics) {
   if (group_.compared.at_launch && !same_on_all_ranks(call.facts, diagnostics)) return false;
-  if (!call.is_call) return true;
   const CallRecord& record = call.facts.record;
   CallBoard* const board =
       x_.uses_board_of_all() ? group_.compared.board.get() : x_.own_board.get();

@@ -68,9 +68,9 @@ bool keep_stack(const PrimaryContext& context, const KernelLauncher& launcher,
   return false;
 }
 
-/// What peers learn of a GPU. `fabric`: it makes handles for a fabric.
+/// What peers learn of a GPU.
 std::optional<GpuName> name_for_peers(const PrimaryContext& context, const CudaOptions& options,
-                                      bool fabric, Diagnostics& diagnostics) {
+                                      const FabricHandles& fabric, Diagnostics& diagnostics) {
   std::optional<GpuName> name = name_of(context, diagnostics);
   if (!name) return std::nullopt;
   name->node = options.node;
@@ -141,9 +141,10 @@ bool CudaDevice::bind_thread(Diagnostics& diagnostics) {
 }
 
 std::optional<std::vector<uint8_t>> CudaDevice::link_name(Diagnostics& diagnostics) {
-  fabric_ = allocator_.makes_fabric_handles();
-  const std::optional<GpuName> name = name_for_peers(*context_, options_, fabric_, diagnostics);
+  fabric_.made = allocator_.makes_fabric_handles();
+  std::optional<GpuName> name = name_for_peers(*context_, options_, fabric_, diagnostics);
   if (!name) return std::nullopt;
+  if (fabric_.made) name->fabric.joined = fabric_.joined = options_.fabric(name->uuid);
   return encode(*name);
 }
 

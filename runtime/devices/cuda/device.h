@@ -57,6 +57,7 @@ struct CudaOptions {
   uint32_t node = GpuName::kWhole;
   /// Answers for GPUs that CUDA_VISIBLE_DEVICES hides from this process.
   AskNvml nvml = ask_nvml;
+  AskFabric fabric = ask_fabric;
   KernelMaker* kernels = nullptr;  ///< Device::kernel_maker()
 };
 
@@ -165,7 +166,7 @@ class CudaDevice final : public Device {
   const std::shared_ptr<KnownStream> known_ = std::make_shared<KnownStream>();
   const EarlyLaunch early_;
   const CudaOptions options_;
-  bool fabric_ = false;  ///< what link_name() has found
+  FabricHandles fabric_;  ///< what link_name() has found
   Allocator allocator_;
   const std::shared_ptr<OwnAllocations> own_ = std::make_shared<OwnAllocations>();
   FarNodes far_;

@@ -245,6 +245,8 @@ static char *plan_text(void) {
 static void plan_by_handle(rank_t *r) {
   char *json = plan_text();
   mscclc_plan_t *plan = NULL;
+  OK(mscclc_plan_meet(r->comm));
+  REFUSED(mscclc_plan_meet(NULL), "mscclc_plan_meet: 'comm' is not a communicator");
   OK(mscclc_plan_load(r->comm, json, strlen(json), "mine.json", 1 << 20, MSCCLC_I32, &plan));
   mscclc_free(json);
   mscclc_call_t call = MSCCLC_CALL_INIT;

@@ -412,16 +412,14 @@ MSCCLC_API mscclc_result_t mscclc_group_end(void);
 /* ---- Plans ---- */
 /* The plans that a communicator picks from: folders, plans in memory, and, asked last, the library
  * that is compiled in. Begins with what MSCCLC_PLAN_PATH names. Registries are safe for any
- * threads; ranks must have the same plans whenever they make a call. Destroying one leaves
- * communicators theirs. */
+ * threads; ranks must have the same plans at each call. Destroyed, one stays its communicators'. */
 MSCCLC_API mscclc_result_t mscclc_registry_create(mscclc_registry_t **registry);
 /* The registry of the process, one more owner of it. */
 MSCCLC_API mscclc_result_t mscclc_registry_default(mscclc_registry_t **registry);
 MSCCLC_API mscclc_result_t mscclc_registry_destroy(mscclc_registry_t *registry);
 /* A plan's file, or a folder of plans. */
 MSCCLC_API mscclc_result_t mscclc_registry_add(mscclc_registry_t *registry, const char *path);
-/* A plan as JSON; `name` for messages and selectors. `id`, if not NULL, gets its content hash: 64
- * digits and a 0. */
+/* A plan as JSON; `name` for messages and selectors. `id`, or NULL: gets its hash, 64 digits, 0. */
 MSCCLC_API mscclc_result_t mscclc_register_plan(mscclc_registry_t *registry, const char *json,
                                                 size_t bytes, const char *name, char id[65]);
 /* Takes out a plan by its name or content hash; what has picked it goes on. */
@@ -519,10 +517,12 @@ MSCCLC_API void mscclc_free(char *text);
 MSCCLC_API mscclc_result_t mscclc_plan_load(mscclc_comm_t *comm, const char *json, size_t bytes,
                                             const char *name, uint64_t max_bytes,
                                             mscclc_dtype_t dtype, mscclc_plan_t **plan);
+/* Collective, before loads for a rank's next call, of plans that the others may have already: those
+ * that make the call instead, and this one, get an error (call-differs), and none waits. */
+MSCCLC_API mscclc_result_t mscclc_plan_meet(mscclc_comm_t *comm);
 /* How large this rank's buffers are for a message of `bytes`: the larger of input and output. 0:
- * this rank has no such buffer. Of an output with a type of its own (rows of e4m3): for elements as
- * wide as `dtype` of mscclc_plan_load(). MSCCLC_INVALID_ARGUMENT: no message of the plan has that
- * size. Local. */
+ * there is none. An output of its own type (rows of e4m3): for elements as wide as `dtype` of
+ * mscclc_plan_load(). MSCCLC_INVALID_ARGUMENT: no message of the plan has that size. Local. */
 MSCCLC_API mscclc_result_t mscclc_plan_buffers(mscclc_plan_t *plan, uint64_t bytes, uint64_t *input,
                                                uint64_t *output);
 /* Launches a loaded plan; not held back by groups, but in one order on all ranks with calls by name

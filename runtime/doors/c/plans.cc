@@ -284,6 +284,18 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
   });
 }
 
+mscclc_result_t mscclc_plan_meet(mscclc_comm_t* comm) {
+  return guarded([&] {
+    const Use<mscclc_comm> use(comm);
+    if (!use) return use.refuse("mscclc_plan_meet", "'comm' is not a communicator");
+    if (*comm->finalized) return refuse_finalized("mscclc_plan_meet");
+    Diagnostics diagnostics;
+    const LoadOptions options{.call = "a call whose plans it has not loaded yet", .calls_ahead = 1};
+    return comm->communicator->no_rank_loads(options, diagnostics) ? mscclc_result_t{MSCCLC_SUCCESS}
+                                                                   : fail(diagnostics);
+  });
+}
+
 namespace {
 
 /// Of rows: those of the narrowest type, as calls may have another than the plan was loaded for.

@@ -102,6 +102,7 @@ struct World {
                              .early_after_any = early_after_any,
                              .node = node,
                              .nvml = nvml,
+                             .fabric = fabric,
                              .kernels = kernels},
                             launcher, std::move(exchange), diagnostics);
   }
@@ -146,6 +147,7 @@ struct World {
   bool early_after_any = false;
   uint32_t node = GpuName::kWhole;  ///< of devices that are opened
   AskNvml nvml = [](const abi::Uuid&, const abi::Uuid&) { return std::nullopt; };
+  AskFabric fabric = [](const abi::Uuid&) { return std::nullopt; };
   KernelMaker* kernels = nullptr;
   uint32_t most_uneven_blocks = 264;  ///< of launches that use device::kUsesUneven
 };

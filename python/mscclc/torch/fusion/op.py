@@ -75,22 +75,25 @@ def _fused_rows(
     key = _Key(function, group, max_bytes, input.device, parts > 1)
     _check(made, input, given, parts)
     results = made.empty(_part(input, parts))
-    if bytes == 0:
+    if bytes == 0 and not (key in _loaded and _loaded[key].plans):
         return results
     if bytes > max_bytes:
         return _apart(made, input, given, results, key, parts, f"{bytes} bytes are more than max_bytes, {max_bytes}")
     ranks = process_group(group)
     unserved = programs.why_not(dist.get_world_size(ranks), made.columns, made.type, orders.in_force(ranks))
+    if unserved and bytes == 0:
+        return results
     if unserved:  # calls may have another contract than when the graph was compiled
         return _apart(made, input, given, results, key, parts, unserved)
-    loaded = _plans_of(made, key, ranks)
+    loaded = _plans_of(made, key, ranks)  # a call without rows takes them, too: it is compared with the other ranks'
     if not loaded.plans:
         return _apart(made, input, given, results, key, parts, loaded.why_none)
     if parts not in (1, loaded.comm.size):
         raise UsageError(f"the sum is of {parts} parts, and the group has {loaded.comm.size} ranks")
     rows = input.numel() // made.columns
     range, plan = next(one for one in loaded.plans if rows <= one[0].most_rows)
-    _calls[range.kind] += 1
+    if rows:
+        _calls[range.kind] += 1
     _run(loaded.comm, plan, made, _ready(input), [_ready(one) for one in given], results)
     return results
 
@@ -172,6 +175,7 @@ def _load(function, key, ranks):
         return _Loaded(comm, _loaded_by(comm, [(one, compile(programs.program(one, function)).to_json())], function))
     if place in _apart_groups:
         return _Loaded(comm, [], _apart_groups[place])
+    comm._meet()  # a rank that has loaded them for an earlier call, and makes this one now, does not come: an error
     if _differs(function, key, ranks):
         return _Loaded(comm, [], "its function is not the same on all ranks")
     made = _compiled(function, ranks, key.max_bytes // function.row_bytes, key.scattered)

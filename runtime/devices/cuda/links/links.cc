@@ -66,9 +66,10 @@ Link ask_nvml_for(const abi::Uuid& own, const abi::Uuid& peer, const AskNvml& nv
              "all GPUs, or install NVML (libnvidia-ml.so.1)"});
     return {LinkKind::pcie, true, false, pair + ": the link between them is unknown"};
   }
-  const char* const what = !known->access  ? "no peer access"
-                           : known->nvlink ? "NVLink"
-                                           : "no NVLink";
+  const char* const what = known->instance  ? "a MIG instance reaches no other"
+                           : !known->access ? "no peer access"
+                           : known->nvlink  ? "NVLink"
+                                            : "no NVLink";
   return {known->nvlink ? LinkKind::nvlink : LinkKind::pcie, known->access,
           known->atomics || known->nvlink, fmt::format("{}, says NVML: {}", pair, what)};
 }
@@ -91,7 +92,10 @@ std::vector<uint8_t> encode(const GpuName& name) {
       .number(name.place.inode)
       .bytes(name.uuid.bytes)
       .number(name.node)
-      .number(static_cast<uint8_t>(name.fabric));
+      .number(static_cast<uint8_t>(name.fabric.made))
+      .number(static_cast<uint8_t>(name.fabric.joined.has_value()))
+      .bytes(name.fabric.joined.value_or(Fabric{}).cluster.bytes)
+      .number(name.fabric.joined.value_or(Fabric{}).clique);
   return bytes;
 }
 
@@ -103,15 +107,21 @@ std::optional<GpuName> decode_name(std::span<const uint8_t> from) {
   name.place.inode = reader.number<uint64_t>();
   const auto uuid = reader.bytes(sizeof name.uuid.bytes);
   name.node = reader.number<uint32_t>();
-  name.fabric = reader.number<uint8_t>() != 0;
+  name.fabric.made = reader.number<uint8_t>() != 0;
+  const bool joined = reader.number<uint8_t>() != 0;
+  Fabric fabric;
+  const auto cluster = reader.bytes(sizeof fabric.cluster.bytes);
+  fabric.clique = reader.number<uint32_t>();
   if (!reader.ended()) return std::nullopt;
   std::ranges::copy(boot, name.place.boot.begin());
   std::ranges::copy(uuid, name.uuid.bytes);
+  std::ranges::copy(cluster, fabric.cluster.bytes);
+  if (joined) name.fabric.joined = fabric;
   return name;
 }
 
-std::string text_of(const abi::Uuid& uuid) {
-  std::string text = "GPU";
+std::string text_of(const abi::Uuid& uuid, std::string_view kind) {
+  std::string text(kind);
   for (size_t i = 0; i < sizeof uuid.bytes; ++i) {
     const bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
     text += fmt::format("{}{:02x}", dash ? "-" : "", uuid.bytes[i]);
@@ -119,9 +129,13 @@ std::string text_of(const abi::Uuid& uuid) {
   return text;
 }
 
+// That both make handles says nothing of what joins them: machines do so, too, that only networks
+// join. Containers of one machine share what joins its GPUs.
 bool are_far(const GpuName& own, const GpuName& peer) {
   if (own.place == peer.place) return own.node != peer.node;
-  return !own.fabric || !peer.fabric;
+  const FabricHandles& ours = own.fabric;
+  if (!ours.made || !peer.fabric.made || ours.joined != peer.fabric.joined) return true;
+  return !ours.joined && own.place.boot != peer.place.boot;
 }
 
 std::optional<Link> find_link(const PrimaryContext& context, const GpuName& own,

@@ -9,7 +9,8 @@
 //   is hidden from it                NVML                          NVML
 //   is hidden, and there is no NVML  import will show; no atomics  taken for PCIe, with a warning
 //   is elsewhere (HostPlace)         memory comes by fabric,       yes: nothing else maps it
-//                                    where both GPUs can do that
+//                                    where both GPUs can do that,
+//                                    and are in one, says NVML
 //   is another node's otherwise      none: lanes lead there        PCIe
 #pragma once
 
@@ -25,14 +26,20 @@
 
 namespace mscclc::cuda {
 
+/// What handles for a fabric a GPU's memory has.
+struct FabricHandles {
+  bool made = false;
+  std::optional<Fabric> joined = {};  ///< to which GPUs of other machines they lead
+};
+
 /// A GPU among all machines, and where its rank is.
 struct GpuName {
   static constexpr uint32_t kWhole = UINT32_MAX;
   HostPlace place;
   abi::Uuid uuid;
   uint32_t node =
-      kWhole;           ///< the place is divided into nodes, for trials: which; kWhole: it is not
-  bool fabric = false;  ///< its memory has fabric handles
+      kWhole;  ///< the place is divided into nodes, for trials: which; kWhole: it is not
+  FabricHandles fabric = {};
 };
 /// The GPU of a context. nullopt: reported.
 std::optional<GpuName> name_of(const PrimaryContext& context, Diagnostics& diagnostics);
@@ -41,7 +48,7 @@ std::vector<uint8_t> encode(const GpuName& name);
 std::optional<GpuName> decode_name(std::span<const uint8_t> from);
 
 /// "GPU-00112233-4455-6677-8899-aabbccddeeff", as nvidia-smi writes it.
-std::string text_of(const abi::Uuid& uuid);
+std::string text_of(const abi::Uuid& uuid, std::string_view kind = "GPU");
 
 /// Are two ranks on different nodes, so that only lanes lead from one to the other?
 bool are_far(const GpuName& own, const GpuName& peer);
