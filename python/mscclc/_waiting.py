@@ -2,6 +2,7 @@
 
 import os
 import queue
+import sys
 import threading
 from typing import Callable, List, Optional
 
@@ -48,13 +49,14 @@ def wait_for(wait: _Wait, end: Optional[_Wait]) -> None:
 
     Python handles signals in its main thread and outside of C only, so another thread waits.
     """
-    if threading.current_thread() is not threading.main_thread():
+    # As the interpreter ends, its other threads stand still and none begins.
+    if sys.is_finalizing() or threading.current_thread() is not threading.main_thread():
         wait()
         return
     # A signal's handler may come here while another waiter is at work.
     try:
         waiter = _idle.pop() if _idle else _Waiter()
-    except RuntimeError:  # at the end of the interpreter none begins
+    except RuntimeError:  # in functions of atexit none begins
         wait()
         return
     try:

@@ -45,7 +45,10 @@ def buffer_of(data: Any, device: int, writable: bool) -> Buffer:
     if isinstance(data, Buffer):
         return data
     if _is_tensor(data, device):
-        return of_tensor(data)
+        try:
+            return of_tensor(data)
+        except (RuntimeError, NotImplementedError) as error:  # of torch.func, say, or nested
+            raise UsageError(_refuses(data, error)) from None
     needs_own_values(data)
     has_dlpack = hasattr(data, "__dlpack__") and hasattr(data, "__dlpack_device__")
     fields = _cuda_array_of(data)

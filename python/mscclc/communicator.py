@@ -240,7 +240,7 @@ class Communicator(Collectives):
 
     def abort(self, why: str = "aborted") -> None:
         """Ends all calls of all ranks, which learn why. Any thread."""
-        check(library().mscclc_comm_abort(self._own(), as_text(why, "the reason")))
+        check(library().mscclc_comm_abort(self._opened(), as_text(why, "the reason")))
 
     def split(self, color: int, key: int = 0) -> Optional["Communicator"]:
         """Collective: ranks of one color form a communicator; None for a negative one."""
@@ -302,11 +302,16 @@ class Communicator(Collectives):
         raise TypeError("a communicator belongs to its process and cannot be pickled")
 
     def _own(self):
+        handle = self._opened()
+        self._lifetime.free_unneeded()
+        return handle
+
+    def _opened(self):
+        """The handle, also while another thread is inside, which keeps memory from being freed."""
         if self._handle is None:
             raise UsageError("the communicator is closed")
         if self._process != os.getpid():
             raise UsageError("the communicator is of the process before fork()")
-        self._lifetime.free_unneeded()
         return self._handle
 
     def _wait_for_stream(self, stream, *before):

@@ -60,12 +60,15 @@ class RowsOfPlan(NamedTuple):
     externals: Tuple[Declared, ...] = ()
     flags: Tuple[DeclaredFlags, ...] = ()
     output_type: str = _OF_THE_CALL
+    parts_of_rank: int = 1  # of rows, where each rank has its own
 
     def of_call(self, bytes: int, dtype: str, rank: int) -> RowsOfCall:
-        """Those of a message; of rows that do not divide the first ranks have one more."""
+        """Those of a message; of rows that do not divide the first parts have one more."""
         width = self.columns * element_type(dtype)[1]
         rows = bytes // width if width else 0
-        own = rows // self.ranks + (rank < rows % self.ranks)
+        each, left = divmod(rows, self.ranks * self.parts_of_rank)
+        longer = min(max(left - rank * self.parts_of_rank, 0), self.parts_of_rank)
+        own = each * self.parts_of_rank + longer
         return RowsOfCall(own if self.collective == "reducescatter" else rows, own)
 
 
@@ -81,9 +84,19 @@ def rows_of(text: bytes) -> RowsOfPlan:
         flags = tuple(DeclaredFlags(row[0], row[2], row[4]) for row in own.get("flags", []))
         ranks = contract.get("ranks", 1)
         made = RowsOfPlan(contract.get("kind", ""), ranks, columns, externals, flags)
-        return made._replace(output_type=_output_type(own, contract.get("then"), made))
+        return made._replace(
+            output_type=_output_type(own, contract.get("then"), made), parts_of_rank=_parts_of_rank(contract, ranks)
+        )
     except (ValueError, AttributeError, TypeError, IndexError):
         return RowsOfPlan()
+
+
+def _parts_of_rank(contract, ranks):
+    """Rows are cut into the first number of an allreduce's chunks, and each of these parts into the next."""
+    chunks = contract.get("chunks") or [ranks]
+    if contract.get("kind") != "allreduce":
+        return 1
+    return max(1, (chunks[0] if chunks[0] % ranks == 0 else math.prod(chunks)) // ranks)
 
 
 def _output_type(own, then, rows):

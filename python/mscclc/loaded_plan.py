@@ -53,7 +53,8 @@ class LoadedPlan:
         plan is resident.
         `symmetric=True` promises, as for collectives, that input and output lie in SymmetricMemory
         and are the same parts of it on all ranks: otherwise ranks meet in each call of a plan that
-        uses them where they lie, as those with flags do. Not held back by groups."""
+        uses them where they lie, as those with flags do. Not held back by groups; all ranks run their plans
+        in one order."""
         comm = self._comm
         comm._own()
         if self._handle is None:

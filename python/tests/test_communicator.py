@@ -4,6 +4,7 @@ import ctypes
 import os
 import re
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -629,6 +630,23 @@ class Mistakes(unittest.TestCase):
             with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("at interpreter shutdown")):
                 _waiting.wait_for(lambda: waited.append(True), None)
         self.assertEqual(waited, [True])
+
+    def test_a_communicator_that_ends_with_its_module(self):
+        """Other threads stand still then, as does one that has waited before."""
+        body = """if 1:
+            import mscclc
+            class Ends:
+                def __del__(self, comm=mscclc.Communicator(1, mscclc.unique_id(), 0)):
+                    comm.close()
+                    print("closed", flush=True)
+            {before}
+            kept = Ends()
+        """
+        for before in ("pass", "Ends.__del__.__defaults__[0].synchronize()"):
+            done = subprocess.run(
+                [sys.executable, "-c", body.format(before=before)], timeout=PATIENCE, capture_output=True, text=True
+            )
+            self.assertEqual((done.stdout, done.returncode), ("closed\n", 0), done.stderr)
 
     def test_a_handler_that_ends_the_program_ends_a_wait(self):
         body = """if 1:

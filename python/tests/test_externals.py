@@ -1,8 +1,10 @@
 """Plans with row functions, from Python: ranks as processes on the host device."""
 
+import json
 import unittest
 
 import mscclc
+from mscclc import externals
 from rank_processes import run
 
 PROGRAM = """
@@ -117,6 +119,13 @@ class Externals(unittest.TestCase):
             print("ok")
         """
         self.assertEqual(run(2, body), ["ok", "ok"])
+
+    def test_rows_of_a_rank(self):
+        """Where each has its own, of any number of chunks."""
+        for chunks, ranks, rows, own in (([3, 2], 3, 7, [3, 2, 2]), ([4], 2, 6, [4, 2]), ([2, 2], 4, 5, [2, 1, 1, 1])):
+            contract = {"kind": "allreduce", "ranks": ranks, "chunks": chunks, "columns": 8}
+            found = externals.rows_of(json.dumps({"mscclc": {"contract": contract}}).encode())
+            self.assertEqual([found.of_call(rows * 32, "f32", rank).own for rank in range(ranks)], own)
 
     def test_numbers(self):
         """What f32 has no finite number for is refused; infinity itself is a number as others."""

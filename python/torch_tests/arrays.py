@@ -3,7 +3,7 @@
 import mscclc
 import torch
 import torch.distributed as dist
-from checks import device, equal
+from checks import device, equal, refused
 from mscclc.buffers import TORCH_TYPES, buffer_of
 
 
@@ -54,6 +54,8 @@ def alike(ranks):
             tensor = torch.zeros(shape, dtype=getattr(torch, name.split(".")[1]))
             found, same = (buffer_of(one, number, writable=True) for one in (tensor, ByDlpack(tensor)))
             assert found[:3] == same[:3] and tuple(found.shape) == same.shape, (name, shape, found, same)
+    nested = torch.nested.nested_tensor([torch.zeros(2), torch.zeros(3)], layout=torch.strided)
+    refused(lambda: buffer_of(nested, number, writable=True), "Tensor does not give its memory")
 
 
 def dropped(ranks):

@@ -84,6 +84,17 @@ Result<std::string> Library::read(const std::string& file) const {
   return Error{fmt::format("no '{}' is compiled in", file)};
 }
 
+std::optional<std::string> look_into_program(const std::string& file) {
+  const std::string path = file.substr(0, file.find(':'));
+  std::error_code error;
+  const bool is_read_once = path == "-" || (std::filesystem::exists(path, error) &&
+                                            !std::filesystem::is_regular_file(path, error));
+  if (is_read_once) return std::nullopt;
+  auto program = read_program(path);
+  if (!program || program->text.find("\nparam") == std::string::npos) return std::nullopt;
+  return std::move(program->text);
+}
+
 Result<NamedText> read_program(const std::string& path) {
   const bool may_be_name = path.find_first_of("/.") == std::string::npos;
   if (may_be_name) {
@@ -99,10 +110,9 @@ Result<NamedText> read_program(const std::string& path) {
 }
 
 std::string columns_parameter(const std::string& file) {
-  const auto program = read_program(file.substr(0, file.find(':')));
-  if (!program || program->text.find("\nparam") == std::string::npos) return "";
+  const auto text = look_into_program(file);
   for (const char* end : {",", ")"}) {
-    if (program->text.find(fmt::format("columns: N{}", end)) != std::string::npos) return "N";
+    if (text && text->find(fmt::format("columns: N{}", end)) != std::string::npos) return "N";
   }
   return "";
 }

@@ -33,6 +33,10 @@ struct NamedText {
 /// Reads a file; but a name without '/' and '.' is that of a program that is compiled in, if there
 /// is such a one: of the library, or of collectives of rows (plans/rows).
 Result<NamedText> read_program(const std::string& path);
+/// The text of a program with parameters, read ahead of its compilation. `file` is as
+/// read_program() takes it, or with parameters after ':'. nullopt: it has none, cannot be read, or
+/// only once, as standard input.
+std::optional<std::string> look_into_program(const std::string& file);
 /// The parameter that a program's rows have as many columns as, "N"; "": it has none. `file` is as
 /// read_program() takes it, or with parameters after ':'.
 std::string columns_parameter(const std::string& file);

@@ -402,7 +402,6 @@ std::shared_ptr<BoundCall::State> Binder::blank() {
 std::shared_ptr<BoundCall::State> Binder::make() {
   std::shared_ptr<BoundCall::State> made = blank();
   if (!has_flags_in_place()) return nullptr;
-  plan_copies(*made);
   made->launch.blocks = empty() ? 0 : x_.plan->ranks[x_.rank].blocks;
   made->launch.threads = x_.plan->launch.threads;
   // The next call's blocks would hold room that the other side of this one needs.
@@ -418,6 +417,7 @@ std::shared_ptr<BoundCall::State> Binder::make() {
           : static_cast<uint64_t>(
                 std::chrono::duration_cast<std::chrono::nanoseconds>(x_.group->timeout).count());
   if (!write_programs(*made)) return nullptr;
+  plan_copies(*made);
   if (!made->place(*x_.on_device.slots, diagnostics_)) return nullptr;
   if (made->compiled.kernel == nullptr) shorten(*made);
   if (!check_rows(*made) || !check_fit(*made)) return nullptr;

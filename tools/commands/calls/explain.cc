@@ -44,10 +44,8 @@ struct ExplainOptions {
 
 /// "R", or "world" where a program names its ranks so.
 std::string rank_parameter(const std::string& file) {
-  const auto program = read_program(file.substr(0, file.find(':')));
-  const bool world = program && program->text.find("\nparam") != std::string::npos &&
-                     program->text.find(" world =") != std::string::npos;
-  return world ? "world" : "R";
+  const auto text = look_into_program(file);
+  return text && text->find(" world =") != std::string::npos ? "world" : "R";
 }
 
 /// "--ranks and -D R=4 both say how many ranks there are", if they do.

@@ -129,11 +129,12 @@ void library_options(CommandLine& line, CLI::App& app, LibraryOptions& options) 
                                  "get fewer (the target's)")
                       ->type_name("N")
                       ->check(CLI::Range(1, 65536)));
+  const std::vector<CLI::Option*> of_plans =
+      app.get_options([](const CLI::Option* option) { return !option->check_name("--help"); });
   CLI::Option* list =
       app.add_flag("--list", options.list,
-                   "write nothing; list the programs that commands take by name, and what they do")
-          ->excludes(app.get_option("--output"))
-          ->excludes(app.get_option("--ranks"));
+                   "write nothing; list the programs that commands take by name, and what they do");
+  for (CLI::Option* const option : of_plans) list->excludes(option);
   app.add_flag("--json", options.json, "the list as JSON, one object per line")->needs(list);
   add_diagnostics_option(line, app, options.diagnostics);
 }

@@ -13,7 +13,8 @@ namespace mscclc {
 namespace {
 
 constexpr const char* kWhereLimitsAreFrom =
-    "limits of one shot are measured for 2 ranks, all others are those of sums of as many bytes";
+    "limits for 2 ranks are measured; others are those of sums of as many bytes, or the cost "
+    "model's";
 constexpr uint64_t kAny = ~uint64_t{0};
 
 int report(const Diagnostics& diagnostics, int code) {

@@ -141,10 +141,12 @@ bool are_far(const GpuName& own, const GpuName& peer) {
 std::optional<Link> find_link(const PrimaryContext& context, const GpuName& own,
                               const GpuName& peer, const AskNvml& nvml, Diagnostics& diagnostics) {
   if (are_far(own, peer)) {
+    const bool unjoined = own.place != peer.place && own.fabric.made && peer.fabric.made;
     return Link{.kind = LinkKind::pcie,
                 .access = false,
                 .atomics = false,
-                .why = "it is on another node",
+                .why = unjoined ? "it is on another node, and NVML names no fabric of both"
+                                : "it is on another node",
                 .lanes = true};
   }
   if (own.place != peer.place) {

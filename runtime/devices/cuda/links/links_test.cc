@@ -174,7 +174,8 @@ Link link_to_fabric(const AskFabric& own, const AskFabric& peer, bool same_machi
 }
 
 constexpr auto kByFabric = "nvlink: it is elsewhere, and its memory comes by fabric";
-constexpr auto kByLanes = "pcie, no access, no atomics: it is on another node";
+constexpr auto kByLanes =
+    "pcie, no access, no atomics: it is on another node, and NVML names no fabric of both";
 
 TEST_CASE("cuda: memory of another machine comes by fabric, which is NVLink") {
   CHECK(describe(link_to_fabric(says_fabric(1, 2), says_fabric(1, 2))) == kByFabric);
