@@ -49,6 +49,16 @@ std::vector<std::string> take_parameters(std::string& name) {
 
 }  // namespace
 
+std::optional<Error> InputOptions::define(const std::string& parameter, uint64_t value,
+                                          const char* option, const char* what) {
+  for (const std::string& define : defines) {
+    if (!define.starts_with(parameter + "=")) continue;
+    return Error{fmt::format("{} and -D {} both say how many {} there are", option, define, what)};
+  }
+  defines.push_back(fmt::format("{}={}", parameter, value));
+  return std::nullopt;
+}
+
 void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& format) {
   const std::vector<std::string> formats = {"text", "json"};
   line.takes(app.add_option("--diagnostics", format,

@@ -2,6 +2,7 @@
 // of input, and the printing of diagnostics.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,11 @@ struct InputOptions {
   std::vector<std::string> defines;
   std::string diagnostics = "text";
   const CommandLine* line = nullptr;  ///< which says what is written; nullptr: nothing
+
+  /// Gives a parameter what an option says: `option` is that, "--ranks", and `what` of what it is a
+  /// number. "--ranks and -D R=4 both say how many ranks there are", if -D gives it, too.
+  std::optional<Error> define(const std::string& parameter, uint64_t value, const char* option,
+                              const char* what);
 };
 
 /// Declares FILE, -D and --diagnostics.

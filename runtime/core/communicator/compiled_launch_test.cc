@@ -72,35 +72,41 @@ TestProgram copies(uint32_t blocks) {
   return t;
 }
 
+/// What a block copies.
+struct Copy {
+  device::StepOperand to, from;
+  uint64_t bytes;
+};
+
+Copy copy_of_block(const CompiledShape& shape, const CompiledLine* lines, uint32_t block) {
+  const CompiledStep& step = shape.codes()[0].steps[0];
+  const CompiledLine* own = lines + shape.shared_lines() + block * shape.own_lines();
+  device::CompiledExtent extent;
+  Copy copy;
+  std::memcpy(&extent, own + step.extent, sizeof extent);
+  std::memcpy(&copy.to, own + step.places[0] / device::kPlaceLine, sizeof copy.to);
+  std::memcpy(&copy.from, own + step.places[1] / device::kPlaceLine, sizeof copy.from);
+  copy.bytes = extent.end - extent.begin;
+  return copy;
+}
+
 /// Checks that the lines say what each block copies: from where, to where, how much.
 void check_copies(const CompiledShape& shape, const CompiledLine* lines, const uint8_t* in,
                   const uint8_t* out, uint64_t chunk) {
-  const CompiledStep& step = shape.codes()[0].steps[0];
   for (uint32_t b = 0; b < shape.blocks(); ++b) {
-    const CompiledLine* own = lines + shape.shared_lines() + b * shape.own_lines();
-    device::CompiledExtent extent;
-    device::StepOperand to, from;
-    std::memcpy(&extent, own + step.extent, sizeof extent);
-    std::memcpy(&to, own + step.places[0] / device::kPlaceLine, sizeof to);
-    std::memcpy(&from, own + step.places[1] / device::kPlaceLine, sizeof from);
+    const Copy copy = copy_of_block(shape, lines, b);
     CAPTURE(b);
-    CHECK(extent.end - extent.begin == chunk);
-    CHECK(to.address == out + b * chunk);
-    CHECK(from.address == in + b * chunk);
+    CHECK(copy.bytes == chunk);
+    CHECK(copy.to.address == out + b * chunk);
+    CHECK(copy.from.address == in + b * chunk);
   }
 }
 
 /// Does what such lines say.
 void run_copies(const CompiledShape& shape, const CompiledLine* lines) {
-  const CompiledStep& step = shape.codes()[0].steps[0];
   for (uint32_t b = 0; b < shape.blocks(); ++b) {
-    const CompiledLine* own = lines + shape.shared_lines() + b * shape.own_lines();
-    device::CompiledExtent extent;
-    device::StepOperand to, from;
-    std::memcpy(&extent, own + step.extent, sizeof extent);
-    std::memcpy(&to, own + step.places[0] / device::kPlaceLine, sizeof to);
-    std::memcpy(&from, own + step.places[1] / device::kPlaceLine, sizeof from);
-    std::memmove(to.address, from.address, extent.end - extent.begin);
+    const Copy copy = copy_of_block(shape, lines, b);
+    std::memmove(copy.to.address, copy.from.address, copy.bytes);
   }
 }
 

@@ -48,16 +48,6 @@ std::string rank_parameter(const std::string& file) {
   return text && text->find(" world =") != std::string::npos ? "world" : "R";
 }
 
-/// "--ranks and -D R=4 both say how many ranks there are", if they do.
-std::optional<Error> says_twice(const std::string& parameter, const InputOptions& input,
-                                const char* option, const char* what) {
-  for (const std::string& define : input.defines) {
-    if (!define.starts_with(parameter + "=")) continue;
-    return Error{fmt::format("{} and -D {} both say how many {} there are", option, define, what)};
-  }
-  return std::nullopt;
-}
-
 int refuse(const std::string& why) {
   put_error(fmt::format("mscclc explain: {}\ntry 'mscclc explain --help'\n", why));
   return kUsage;
@@ -154,15 +144,12 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
 std::optional<Error> set_parameters(ExplainOptions& options) {
   InputOptions& input = options.input;
   if (options.ranks != 0) {
-    const std::string parameter = rank_parameter(input.file);
-    if (auto twice = says_twice(parameter, input, "--ranks", "ranks")) return twice;
-    input.defines.push_back(fmt::format("{}={}", parameter, options.ranks));
+    auto twice = input.define(rank_parameter(input.file), options.ranks, "--ranks", "ranks");
+    if (twice) return twice;
   }
   const std::string parameter = options.columns ? columns_parameter(input.file) : "";
   if (parameter.empty()) return std::nullopt;
-  if (auto twice = says_twice(parameter, input, "--columns", "columns")) return twice;
-  input.defines.push_back(fmt::format("{}={}", parameter, *options.columns));
-  return std::nullopt;
+  return input.define(parameter, *options.columns, "--columns", "columns");
 }
 
 /// Gives the program the columns that its rows have, if it leaves that open. What is wrong, if not.

@@ -120,12 +120,8 @@ int run_run(RunOptions& options) {
   const Work& work = *parsed;
   const std::string parameter = options.columns ? columns_parameter(options.input.file) : "";
   if (!parameter.empty()) {
-    for (const std::string& define : options.input.defines) {
-      if (!define.starts_with(parameter + "=")) continue;
-      return Input::usage(
-          fmt::format("--columns and -D {} both say how many columns there are", define));
-    }
-    options.input.defines.push_back(fmt::format("{}={}", parameter, *options.columns));
+    const auto twice = options.input.define(parameter, *options.columns, "--columns", "columns");
+    if (twice) return Input::usage(twice->text());
   }
   Input input(options.input);
   if (const int code = load_to_run(options, input); code != kFine) return code;
