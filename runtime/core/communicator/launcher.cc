@@ -125,10 +125,9 @@ bool Launcher::launch(BoundCall::State& call, StreamHandle stream, Diagnostics& 
   renew(call);
   Device& device = *group_.device;
   RunningCalls& running = group_.running;
-  const bool copies = x_.lanes.proxy() != nullptr;
-  if (copies) {
-    running.copy_calls.make_room(device, stream, [&] { return group_.failure->waits_end(); });
-  }
+  const bool copies =
+      x_.lanes.proxy() != nullptr &&
+      running.copy_calls.make_room(device, stream, [&] { return group_.failure->waits_end(); });
   note(call, stream);  // first: a part of a launch that fails may run, too
   if (enqueue(call, stream, diagnostics)) {
     if (copies) running.copy_calls.launched(device, stream);

@@ -20,10 +20,11 @@ class CopyCalls {
  public:
   /// Waits until the device has room for one more call, which is about to be launched. A few more
   /// are let through where that takes longer than kRoomPatience; but never so many that the driver
-  /// would have to wait: then until one has ended, or `has_failed` says that none will.
-  void make_room(Device& device, StreamHandle stream, const std::function<bool()>& has_failed) {
+  /// would have to wait: then until one has ended, or `has_failed` says that none will. False: the
+  /// call is not counted, as one that is captured is not.
+  bool make_room(Device& device, StreamHandle stream, const std::function<bool()>& has_failed) {
     const uint32_t most = device.max_copy_calls();
-    if (most == 0 || device.is_capturing(stream)) return;
+    if (most == 0 || device.is_capturing(stream)) return false;
     const auto end = std::chrono::steady_clock::now() + kRoomPatience;
     forget_ended();
     if (marks_.empty()) waits_ = true;
@@ -32,10 +33,10 @@ class CopyCalls {
       std::this_thread::yield();
       forget_ended();
     }
+    return true;
   }
-  /// That call has been put on the stream.
+  /// That call, which counts, has been put on the stream.
   void launched(Device& device, StreamHandle stream) {
-    if (device.max_copy_calls() == 0 || device.is_capturing(stream)) return;
     std::unique_ptr<StreamMark> mark = std::move(spare_);
     Diagnostics ignored;  // then it is not counted
     if (device.mark(stream, mark, ignored)) marks_.push_back(std::move(mark));
