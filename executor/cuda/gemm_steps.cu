@@ -24,10 +24,11 @@ __device__ bool has_come(const uint32_t* word, uint32_t goal) {
   return static_cast<int32_t>(load_acquire_gpu(word) - goal) >= 0;
 }
 
-__global__ void await_kernel(const uint32_t* word, const uint32_t* ended, const uint32_t* runs,
-                             uint32_t raises) {
+__global__ void await_kernel(const uint32_t* word, const uint32_t* ended, uint32_t* runs,
+                             uint32_t raises, bool counts) {
   const uint32_t run = *runs + 1;
   while (!has_come(word, run * raises) && !has_come(ended, run)) __nanosleep(kPollPause);
+  if (counts) *runs = run;  // for kernels after it on the stream
 }
 
 template <Dtype T, uint32_t kPiece>
@@ -94,9 +95,9 @@ int raise_flag(uint32_t* word, uint32_t times, void* stream) {
   return start(reinterpret_cast<const void*>(raise_kernel), 1, 1, parameters, stream);
 }
 
-int await_flag(const uint32_t* word, const uint32_t* ended, const uint32_t* runs, uint32_t raises,
-               void* stream) {
-  void* parameters[] = {&word, &ended, &runs, &raises};
+int await_flag(const uint32_t* word, const uint32_t* ended, uint32_t* runs, uint32_t raises,
+               bool counts, void* stream) {
+  void* parameters[] = {&word, &ended, &runs, &raises, &counts};
   return start(reinterpret_cast<const void*>(await_kernel), 1, 1, parameters, stream);
 }
 

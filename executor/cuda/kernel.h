@@ -38,8 +38,8 @@ int load_scale_kernels();
 /// Beside GEMMs, on streams (runtime/api/gemm.h, GemmStreams), asynchronously. Each returns what
 /// the launch returned (cudaError_t). A word counts for this GPU's blocks.
 int raise_flag(uint32_t* word, uint32_t times, void* stream);
-int await_flag(const uint32_t* word, const uint32_t* ended, const uint32_t* runs, uint32_t raises,
-               void* stream);
+int await_flag(const uint32_t* word, const uint32_t* ended, uint32_t* runs, uint32_t raises,
+               bool counts, void* stream);
 /// REQUIRES: f32, f16 or bf16; pointers at multiples of 16 bytes.
 int add_parts(const device::PartSum& sum, void* stream);
 /// Loads the kernels of these, as load_kernels() does the others.

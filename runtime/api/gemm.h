@@ -52,8 +52,9 @@ class GemmProvider {
 struct FlagWait {
   const uint32_t* word;   ///< raised by the plan
   const uint32_t* ended;  ///< raised once a run, after the plan's kernel
-  const uint32_t* runs;   ///< how many runs were before this one
+  uint32_t* runs;         ///< how many runs were before this one
   uint32_t raises;
+  bool counts = false;  ///< the run's last wait, which adds it to `runs`
 };
 
 /// What is computed of each element of a product, when it is complete.

@@ -1,8 +1,12 @@
 // GEMMs that overlap on GPUs of the fake driver, which runs nothing and refuses what a capture
 // forbids: what is put on streams, also in a graph whose first run is the first at all.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <barrier>
 #include <catch2/catch.hpp>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -142,16 +146,16 @@ struct Expected {
 
 TEST_CASE("the first run may be captured, and puts the same on streams as one that is not") {
   constexpr Expected kAll[] = {
-      // The plan, its end, four products, two flags to wait for, and the count of runs.
-      {OverlapKind::allgather_gemm, "mscclc", 1 + 1 + 4 + 2 + 1},
-      {OverlapKind::alltoall_gemm, "mscclc", 1 + 1 + 4 + 2 + 1},
+      // The plan, its end, four products, and two flags to wait for.
+      {OverlapKind::allgather_gemm, "mscclc", 1 + 1 + 4 + 2},
+      {OverlapKind::alltoall_gemm, "mscclc", 1 + 1 + 4 + 2},
       // The plan, four products and their flags: nothing that waits for the plan's kernel in a
       // hardware queue that streams share, and that the products would come after.
       {OverlapKind::gemm_reducescatter, "mscclc", 1 + 4 + 4},
       {OverlapKind::gemm_allreduce, "mscclc", 1 + 4 + 4},
       // Sums: after the plan's, one of the whole GPU; and the library's AllGather.
-      {OverlapKind::allgather_gemm, "copy_engine", 1 + 1 + 4 + 2 + 1},
-      {OverlapKind::alltoall_gemm, "copy_engine", 1 + 1 + 4 + 2 + 1},
+      {OverlapKind::allgather_gemm, "copy_engine", 1 + 1 + 4 + 2},
+      {OverlapKind::alltoall_gemm, "copy_engine", 1 + 1 + 4 + 2},
       {OverlapKind::gemm_reducescatter, "copy_engine", 1 + 4 + 4 + 1},
       {OverlapKind::gemm_allreduce, "copy_engine", 1 + 4 + 4 + 1 + 1},
       {OverlapKind::allgather_gemm, "serial", 1 + 4},
@@ -216,8 +220,8 @@ TEST_CASE("runs of auto are captured as graphs are the fastest, and eager as eag
   world.most_threads = 1024;
   FakeProducts products(world);
   // Serial: the gather, one product. By copy engines: the plan and its end, a product for each
-  // rank, a flag to wait for, the count of runs; a copy of the own part.
-  constexpr uint32_t kEager = 1 + 1, kCaptured = 1 + 1 + 2 + 1 + 1;
+  // rank, a flag to wait for; a copy of the own part.
+  constexpr uint32_t kEager = 1 + 1, kCaptured = 1 + 1 + 2 + 1;
   const OverlapConfig config{.kind = OverlapKind::allgather_gemm, .m = 1024, .k = 16, .n = {4096}};
   CHECK(on_fake_gpus(world, &products, config, captured_and_eager(world)) == "");
   world.check_clean();
@@ -225,6 +229,64 @@ TEST_CASE("runs of auto are captured as graphs are the fastest, and eager as eag
       world.nodes, [](cuda::abi::GraphNode node) { return node != nullptr; }));
   CHECK(captured == 2 * kCaptured);
   CHECK(world.nodes.size() == 2 * (kCaptured + kEager + 2));  // products of zeros, of both ways
+}
+
+/// What eager runs ask the driver for, besides kernels: of a run of each rank, once there have been
+/// some.
+std::string calls_of_a_run(World& world, const OverlapConfig& config) {
+  constexpr const char* kCounted[] = {"MemcpyAsync", "EventRecord",       "StreamWaitEvent",
+                                      "StreamGetId", "StreamIsCapturing", "StreamGetCaptureInfo",
+                                      "EventCreate", "MemAlloc"};
+  constexpr uint64_t kFirst = 20, kRuns = 10, kRanks = 2;  // the first are marked without need
+  std::map<std::string, uint64_t> made;
+  std::barrier together(kRanks, [&]() noexcept {
+    for (const char* name : kCounted) made[name] = world.fake.calls(name) - made[name];
+    made["kernels"] = world.nodes.size() - made["kernels"];
+  });
+  FakeProducts products(world);
+  const auto body = [&](Overlap& object, const OverlapCall& call, StreamHandle stream) {
+    Diagnostics d;
+    bool ran = true;
+    for (const uint64_t runs : {kFirst, kRuns}) {
+      for (uint64_t i = 0; i < runs; ++i) ran = ran && object.run(call, stream, d);
+      together.arrive_and_wait();
+    }
+    return ran ? "" : testing::text(d);
+  };
+  std::string text = on_fake_gpus(world, &products, config, body);
+  world.check_clean();
+  for (const auto& [name, count] : made) {
+    if (count != 0)
+      text += fmt::format("{} {}, ", name, static_cast<double>(count) / (kRuns * kRanks));
+  }
+  return text;
+}
+
+TEST_CASE("an eager run makes no more calls of the driver than it needs") {
+  struct {
+    OverlapKind kind;
+    const char* backend;
+    const char* calls;
+  } constexpr kAll[] = {
+      {OverlapKind::allgather_gemm, "serial",
+       "StreamGetCaptureInfo 2, StreamGetId 2, StreamIsCapturing 1, kernels 3, "},
+      {OverlapKind::gemm_reducescatter, "serial",
+       "StreamGetCaptureInfo 2, StreamGetId 2, StreamIsCapturing 1, kernels 3, "},
+      {OverlapKind::allgather_gemm, "copy_engine",
+       "EventRecord 3, MemcpyAsync 1, StreamGetCaptureInfo 2, StreamGetId 2, StreamIsCapturing 1, "
+       "StreamWaitEvent 2, kernels 5, "},
+      {OverlapKind::gemm_reducescatter, "copy_engine",
+       "EventRecord 3, StreamGetCaptureInfo 2, StreamGetId 2, StreamIsCapturing 1, "
+       "StreamWaitEvent 2, kernels 6, "},
+  };
+  for (const auto& [kind, backend, calls] : kAll) {
+    World world({.devices = 2});
+    world.most_threads = 1024;
+    OverlapConfig config = gemm_on_gpus(kind, backend);
+    config.chunks = 1;
+    INFO(name(kind) << " " << backend);
+    CHECK(calls_of_a_run(world, config) == calls);
+  }
 }
 
 TEST_CASE("without a provider of products an object is refused at all ranks") {

@@ -1,5 +1,6 @@
 #include "runtime/core/overlap/plan_beside.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace mscclc::overlap {
@@ -80,9 +81,12 @@ bool PlanBeside::join(StreamHandle stream, Diagnostics& diagnostics) {
 
 bool PlanBeside::multiply_after(const void* own, const RunPlace& place, Diagnostics& diagnostics) {
   if (!job_.streams.raise(ended(), 1, side_, diagnostics)) return false;
+  const auto waits_last = std::ranges::find_if(
+      tiles_.rbegin(), tiles_.rend(), [](const Tile& tile) { return !tile.await.empty(); });
   for (const Tile& tile : tiles_) {
-    for (const uint32_t flag : tile.await) {
-      const FlagWait wait{word(flag), ended(), runs(), plan_->flags[0].raises};
+    for (const uint32_t& flag : tile.await) {
+      const FlagWait wait{word(flag), ended(), runs(), plan_->flags[0].raises,
+                          &flag == &waits_last->await.back()};
       if (!job_.streams.await(wait, place.stream, diagnostics)) return false;
     }
     if (!job_.products.run(tile, place.call, tile.own ? own : reached(), place.call.out, place.gemm,
@@ -90,8 +94,7 @@ bool PlanBeside::multiply_after(const void* own, const RunPlace& place, Diagnost
       return false;
     }
   }
-  return join(place.stream, diagnostics) &&
-         job_.streams.raise(runs(), 1, place.stream, diagnostics);
+  return join(place.stream, diagnostics);
 }
 
 bool PlanBeside::multiply_for(void* partial, void* own, const RunPlace& place,

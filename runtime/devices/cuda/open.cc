@@ -30,7 +30,8 @@ KernelLauncher interpreter() {
           .gemm = {.raise = raise_flag,
                    .await =
                        [](const FlagWait& wait, void* stream) {
-                         return await_flag(wait.word, wait.ended, wait.runs, wait.raises, stream);
+                         return await_flag(wait.word, wait.ended, wait.runs, wait.raises,
+                                           wait.counts, stream);
                        },
                    .add_parts =
                        [](const PartSum& sum, void* stream) {

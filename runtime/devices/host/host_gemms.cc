@@ -23,6 +23,7 @@ void poll(const FlagWait& wait) {
          !has_reached(load_acquire<uint32_t>(wait.ended), run)) {
     idle.rest();
   }
+  if (wait.counts) store_release<uint32_t>(wait.runs, run);
 }
 
 }  // namespace
