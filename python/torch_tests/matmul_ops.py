@@ -188,21 +188,22 @@ def scaled_gathers(ranks):
     As = _eight(ranks, shape, 1)
     whole = torch.cat(As).float()
     Bs = [_matrix((16, n), 2 + n, 0).to(TYPES_8[0]).t().contiguous().t() for n in (16, 32)]
-    biases = [_matrix((16,), 3, 0, torch.bfloat16), None]
     rows = torch.cat([_scales(8, 5, r) for r in range(ranks.size)]).view(-1, 2, 1)
     one, per_B = torch.tensor(0.5), [torch.tensor(2.0), torch.tensor(0.25)]
     columns = [_scales(B.shape[1], 6).view(1, -1) for B in Bs]
-    for A_scale, all_rows, B_scales in (
-        (one, one, per_B), (rows[4 * rank:4 * rank + 4], rows, columns), (rows, rows, columns),
+    for type, A_scale, all_rows, B_scales in (
+        (torch.float32, one, one, per_B), (torch.bfloat16, one, one, per_B),
+        (torch.bfloat16, rows[4 * rank:4 * rank + 4], rows, columns), (torch.bfloat16, rows, rows, columns),
     ):  # fmt: skip
+        biases = [_matrix((16,), 3, 0, type), None]
         found, products = ops.all_gather_scaled_matmul(
-            As[rank], Bs, A_scale, B_scales, 0, ranks.gloo, biases, no, [torch.bfloat16] * 2, [False] * 2
+            As[rank], Bs, A_scale, B_scales, 0, ranks.gloo, biases, no, [type] * 2, [False] * 2
         )
         equal(found.float(), whole)
         for product, B, scale, bias in zip(products, Bs, B_scales, biases, strict=True):
             wanted = (whole.view(-1, 16) @ B.float()).view(*whole.shape[:-1], -1) * all_rows * scale.view(-1)
             wanted = wanted if bias is None else wanted + bias.float()
-            equal(product, wanted.bfloat16(), f"scale of shape {list(A_scale.shape)}")
+            equal(product, wanted.to(type), f"{type}, scale of shape {list(A_scale.shape)}")
 
 
 def scaled_scatters(ranks):

@@ -70,11 +70,10 @@ struct Types {
 };
 
 TEST_CASE("types, scales and layouts") {
-  constexpr Types kTypes[] = {{Dtype::f32, Dtype::f32, Dtype::f32},
-                              {Dtype::f16, Dtype::f16, Dtype::f16},
-                              {Dtype::bf16, Dtype::bf16, Dtype::f32},
-                              {Dtype::e4m3, Dtype::e4m3, Dtype::bf16},
-                              {Dtype::e4m3, Dtype::e5m2, Dtype::f16}};
+  constexpr Types kTypes[] = {
+      {Dtype::f32, Dtype::f32, Dtype::f32},   {Dtype::f16, Dtype::f16, Dtype::f16},
+      {Dtype::bf16, Dtype::bf16, Dtype::f32}, {Dtype::e4m3, Dtype::e4m3, Dtype::bf16},
+      {Dtype::e4m3, Dtype::e4m3, Dtype::f32}, {Dtype::e4m3, Dtype::e5m2, Dtype::f16}};
   CHECK(run_threads(2, [&](Communicator& communicator) -> std::string {
           GemmRank rank(communicator);
           std::string said;

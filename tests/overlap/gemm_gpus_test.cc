@@ -33,9 +33,10 @@ class FakeProducts final : public GemmProvider {
   }
   bool run(const Gemm& gemm, StreamHandle stream, Diagnostics&) override {
     multiprocessors = gemm.multiprocessors;
+    if (gemm.bias != nullptr) ++biased;
     return world_.step(stream) == 0;
   }
-  std::atomic<uint32_t> prepared = 0, multiprocessors = 0;
+  std::atomic<uint32_t> prepared = 0, multiprocessors = 0, biased = 0;
 
  private:
   World& world_;
@@ -286,6 +287,30 @@ TEST_CASE("an eager run makes no more calls of the driver than it needs") {
     config.chunks = 1;
     INFO(name(kind) << " " << backend);
     CHECK(calls_of_a_run(world, config) == calls);
+  }
+}
+
+TEST_CASE(
+    "the bias of f32 products of 8-bit floats comes after them, as cuBLASLt does not add it") {
+  for (const bool after : {true, false}) {
+    World world({.devices = 2});
+    world.most_threads = 1024;
+    FakeProducts products(world);
+    OverlapConfig config = gemm_on_gpus(OverlapKind::allgather_gemm, "serial");
+    config.a_dtype = config.b_dtype = Dtype::e4m3;
+    config.out_dtype = after ? Dtype::f32 : Dtype::bf16;
+    config.bias = true;
+    const auto body = [](Overlap& object, const OverlapCall& call, StreamHandle stream) {
+      Diagnostics d;
+      OverlapCall biased = call;
+      biased.bias = {static_cast<uint8_t*>(call.out[0]) + (1 << 20)};
+      return object.run(biased, stream, d) ? "" : testing::text(d);
+    };
+    CHECK(on_fake_gpus(world, &products, config, body) == "");
+    world.check_clean();
+    // The gather, four products, and their biases; besides a product of zeros.
+    CHECK(world.nodes.size() == 2 * (1 + 4 + (after ? 4 : 0) + 1));
+    CHECK(products.biased == (after ? 0 : 2 * 5));
   }
 }
 

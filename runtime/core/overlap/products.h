@@ -31,17 +31,18 @@ class Products {
 
   /// Makes the provider ready for all tiles. False: reported.
   [[nodiscard]] bool prepare(const std::vector<Tile>& tiles, Diagnostics& diagnostics);
-  /// Puts a tile's GEMMs on a stream, one for each B, and the activation of what is complete then.
-  /// `a`: row 0 of [m, k], though no rows may be
-  /// there but the tile's; `d`: row 0 of [m, n], for each B. False: reported.
+  /// Puts a tile's GEMMs on a stream, one for each B, and the bias and activation of what is
+  /// complete then, as far as GEMMs have none. `a`: row 0 of [m, k], though no rows may be there
+  /// but the tile's; `d`: row 0 of [m, n], for each B. False: reported.
   [[nodiscard]] bool run(const Tile& tile, const OverlapCall& call, const void* a,
                          const std::vector<void*>& d, const GemmScratch& scratch,
                          StreamHandle stream, Diagnostics& diagnostics);
 
  private:
+  bool adds_bias() const;
   Gemm shape_of(const Tile& tile, size_t weight) const;
-  bool activate(const Tile& tile, const OverlapCall& call, size_t weight, void* out,
-                StreamHandle stream, Diagnostics& diagnostics);
+  bool finish(const Tile& tile, const OverlapCall& call, size_t weight, void* out,
+              StreamHandle stream, Diagnostics& diagnostics);
 
   const OverlapConfig& config_;
   GemmStreams& streams_;

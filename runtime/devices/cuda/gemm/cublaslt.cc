@@ -185,8 +185,7 @@ class CublasLt final : public GemmProvider {
         "bad-call", {},
         fmt::format("cuBLASLt has no GEMM of {} (status {}){}", text_of(g), status,
                     narrow ? "; of types of 8 bits B must lie as [n, k] (b_transposed), k and n "
-                             "must be multiples of 16, not both types be e5m2, and what has a "
-                             "bias be f16 or bf16"
+                             "must be multiples of 16, and not both types be e5m2"
                            : ""));
     return false;
   }
