@@ -212,6 +212,26 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
         "their GEMMs may need room at once; budget = 34");
 }
 
+TEST_CASE(
+    "eager runs of short layers are serial, of longer ones also where the caller multiplies") {
+  const auto chosen = [](OverlapKind kind, uint64_t rows, uint64_t flops_a_byte, bool given_gemm) {
+    OverlapConfig config{.kind = kind, .m = rows, .k = 4096, .n = {flops_a_byte}};
+    if (overlap::info(kind).sums) config.k = flops_a_byte, config.n = {4096};
+    Diagnostics diagnostics;
+    const auto made = overlap::choose(config, {.ranks = 2, .given_gemm = given_gemm}, diagnostics);
+    return made ? made->backend : testing::text(diagnostics);
+  };
+  constexpr auto kGather = OverlapKind::allgather_gemm, kSum = OverlapKind::gemm_reducescatter;
+  for (const bool given_gemm : {false, true}) {
+    CHECK(chosen(kGather, 2048, 3072, given_gemm) == "serial");
+    CHECK(chosen(kGather, 4096, 3072, given_gemm) == "copy_engine");
+    CHECK(chosen(kGather, 2048, 5120, given_gemm) == "copy_engine");
+    CHECK(chosen(kSum, 2048, 2048, given_gemm) == "serial");
+    CHECK(chosen(kSum, 8192, 2048, given_gemm) == (given_gemm ? "serial" : "copy_engine"));
+    CHECK(chosen(kSum, 8192, 4096, given_gemm) == "copy_engine");
+  }
+}
+
 /// The host's, which says that runs are captured when the test wants it.
 class CapturingDevice final : public testing::ForwardingDevice {
  public:

@@ -21,9 +21,11 @@ constexpr auto kAny = std::numeric_limits<uint64_t>::max();
 
 constexpr MeasuredChoice kMeasured[] = {
 #define MEASURED(kind, mode, ranks, dtype, least_rows, most_rows, least, most, backend, chunks, \
-                 budget)                                                                        \
-  {OverlapKind::kind, RunMode::mode, ranks, Dtype::dtype, least_rows, most_rows, least, most,   \
-   backend,           chunks,        budget},
+                 budget, gemm)                                                                  \
+  {                                                                                             \
+      OverlapKind::kind, RunMode::mode, ranks,  Dtype::dtype,                                   \
+      least_rows,        most_rows,     least,  most,                                           \
+      backend,           chunks,        budget, MeasuredGemm::gemm},
 #include "runtime/core/overlap/choices.def"
 #undef MEASURED
     // Fits no object: arrays have a row.
@@ -40,7 +42,8 @@ const MeasuredChoice* find_row(const OverlapConfig& config, const ChoiceFacts& f
   const double intensity = intensity_of(config);
   const auto found = std::ranges::find_if(facts.rows, [&](const MeasuredChoice& row) {
     return row.kind == config.kind && row.mode == facts.mode && row.ranks == facts.ranks &&
-           row.dtype == config.a_dtype && row.least_rows <= config.m && config.m <= row.most_rows &&
+           (row.gemm == MeasuredGemm::any || !facts.given_gemm) && row.dtype == config.a_dtype &&
+           row.least_rows <= config.m && config.m <= row.most_rows &&
            row.least_intensity <= intensity && intensity <= row.most_intensity;
   });
   return found == facts.rows.end() ? nullptr : &*found;

@@ -25,6 +25,10 @@ constexpr bool runs_beside(std::string_view backend) {
 /// How a run comes to the device: by itself, or in a CUDA graph, which costs the host nothing.
 enum class RunMode : uint8_t { eager, captured };
 
+/// Whose products a choice is for: all, or those of the device's own provider, which a caller's
+/// function takes the host longer than.
+enum class MeasuredGemm : uint8_t { any, own };
+
 /// A row of choices.def.
 struct MeasuredChoice {
   OverlapKind kind;
@@ -35,6 +39,7 @@ struct MeasuredChoice {
   double least_intensity, most_intensity;
   std::string_view backend;
   uint32_t chunks, budget;
+  MeasuredGemm gemm = MeasuredGemm::any;
 };
 std::span<const MeasuredChoice> measured_choices();
 
