@@ -7,7 +7,8 @@
 
 The arguments are those of torch.ops.symm_mem.fused_all_gather_matmul and so on, and then: `backend` (backends() lists
 them; "auto" takes what was measured), `chunks` of each rank's rows that are exchanged one after the other (0: as
-measured), and `gemm`: "torch" multiplies by torch.mm, "own" by the library (cuBLASLt on GPUs). A group is a
+measured), and `gemm`: "torch" multiplies by torch.mm, whose bits results then have, "own" by the library (cuBLASLt on
+GPUs), which costs an eager call less; "auto" is that for most of f16 and bf16 on GPUs, and torch else. A group is a
 ProcessGroup or its name, of any backend. All ranks of a group make the same calls in the same order. Types are
 float32, float16 and bfloat16. Results are new tensors, on the current stream.
 
@@ -62,7 +63,7 @@ def _ranks_of(name):
 
 def all_gather_matmul(
     A: torch.Tensor, Bs: Tensors, gather_dim: int, group: Group, *, return_A: bool = True,
-    biases: Optional[Tensors] = None, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+    biases: Optional[Tensors] = None, backend: str = "auto", chunks: int = 0, gemm: str = "auto",
 ) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:  # fmt: skip
     """A of all ranks along a dimension, times each weight, plus its bias: (A of all ranks, [products]). The first is
     None without `return_A`; then the backward pass keeps this rank's A, and gathers it again for gradients of weights.
@@ -79,7 +80,7 @@ def all_gather_matmul(
 
 def matmul_reduce_scatter(
     A: torch.Tensor, B: torch.Tensor, reduce_op: str, scatter_dim: int, group: Group, *,
-    bias: Optional[torch.Tensor] = None, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+    bias: Optional[torch.Tensor] = None, backend: str = "auto", chunks: int = 0, gemm: str = "auto",
 ) -> torch.Tensor:  # fmt: skip
     """This rank's part, along a dimension, of the sum ("sum") or mean ("avg") of all ranks' A times B, plus the bias,
     which is added once, to the sum. The dimension must be a multiple of the ranks. Where columns are scattered, the
@@ -93,7 +94,7 @@ def matmul_reduce_scatter(
 
 def matmul_all_reduce(
     A: torch.Tensor, B: torch.Tensor, reduce_op: str, group: Group, *, bias: Optional[torch.Tensor] = None,
-    replicated: bool = False, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+    replicated: bool = False, backend: str = "auto", chunks: int = 0, gemm: str = "auto",
 ) -> torch.Tensor:  # fmt: skip
     """The sum ("sum") or mean ("avg") of all ranks' A times B, plus the bias, which is added once and is the same on
     all ranks. `replicated`: all ranks compute the same loss of it, so its gradient is that of each rank, and not
@@ -108,7 +109,7 @@ def matmul_all_reduce(
 
 def all_to_all_matmul(
     A: torch.Tensor, Bs: Tensors, group: Group, *, return_A: bool = True, biases: Optional[Tensors] = None,
-    backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+    backend: str = "auto", chunks: int = 0, gemm: str = "auto",
 ) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:  # fmt: skip
     """What all ranks send here of their A, whose dimension 0 has a part for each rank, times each weight, plus its
     bias: (what was sent here, [products])."""
@@ -124,7 +125,7 @@ def all_gather_scaled_matmul(
     A: torch.Tensor, Bs: Tensors, A_scale: torch.Tensor, B_scales: Tensors, gather_dim: int, group: Group,
     biases: Sequence[Optional[torch.Tensor]], result_scales: Sequence[Optional[torch.Tensor]],
     out_dtypes: Sequence[torch.dtype], use_fast_accum: Sequence[bool], *, backend: str = "auto", chunks: int = 0,
-    gemm: str = "torch",
+    gemm: str = "auto",
 ) -> Tuple[torch.Tensor, List[torch.Tensor]]:  # fmt: skip
     """all_gather_matmul() of 8-bit floats, with scales: one value for A, the same on all ranks, or one for each row,
     of this rank's rows or of all; one value for B, or one for each column. No gradients."""
@@ -146,7 +147,7 @@ def scaled_matmul_reduce_scatter(
     orig_scatter_dim: int, scatter_dim_after_maybe_reshape: int, group: Group,
     output_shape: Optional[Sequence[int]] = None, bias: Optional[torch.Tensor] = None,
     result_scale: Optional[torch.Tensor] = None, out_dtype: Optional[torch.dtype] = None,
-    use_fast_accum: bool = False, *, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+    use_fast_accum: bool = False, *, backend: str = "auto", chunks: int = 0, gemm: str = "auto",
 ) -> torch.Tensor:  # fmt: skip
     """matmul_reduce_scatter() of 8-bit floats, with scales as for all_gather_scaled_matmul(). The bias is added once,
     to the sum, where torch.ops.symm_mem adds it at every rank. `output_shape`: of the product before it is
@@ -174,7 +175,7 @@ def backends(device: Any = "cpu") -> List[Dict[str, Any]]:
 
 
 def explain(group: Group, device: Any = "cpu") -> List[Dict[str, Any]]:
-    """What runs for each shape that was called: its sizes and types, "backend", "chunks", "budget" and "why",
+    """What runs for each shape that was called: its sizes and types, "gemm", "backend", "chunks", "budget" and "why",
     and "in_graphs" where captured calls are served by another; the shape of the latest call is the last. One rank
     may ask alone; before the first call there is nothing."""
     of = torch.device(device)

@@ -416,6 +416,32 @@ class Suites(unittest.TestCase):
                 assert watched() is None
             """)
 
+    def test_auto_gemm(self):
+        """Who multiplies unless it is said: on GPUs the library, where it has the types and rows of whole 16 bytes."""
+        self.run_script("""if 1:
+            import torch
+            from torch._subclasses import FakeTensorMode
+            from mscclc.torch.overlap.calls import Gather, How, Sum
+
+            def chosen(device, dtype="bf16", k=16, n=32, gemm="auto", a=None):
+                types = (a or dtype, a or dtype, dtype)
+                how = How(2, types, "auto", 0, gemm)
+                of = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}[dtype]
+                with FakeTensorMode():
+                    A, B = (torch.empty(shape, device=device, dtype=of) for shape in ((8, k), (k, n)))
+                    made = [Gather(f"all{to}_gemm", A, [B, B], [], 0, how) for to in ("gather", "toall")]
+                    kinds = (("gemm_reducescatter", 0), ("gemm_reducescatter", 1), ("gemm_allreduce", 0))
+                    made += [Sum(kind, A, B, None, False, dim, how) for kind, dim in kinds]
+                names = {one.place.gemm for one in made}
+                assert len(names) == 1, names
+                return names.pop()
+
+            assert chosen("cuda:0") == chosen("cuda:0", "f16") == "own"
+            assert chosen("cpu") == chosen("cuda:0", "f32") == chosen("cuda:0", a="e4m3") == "torch"
+            assert chosen("cuda:0", k=20, n=20) == chosen("cuda:0", gemm="torch") == "torch"
+            assert chosen("cpu", gemm="own") == "own"
+            """)
+
     def test_overlap_cost(self):
         """Each op has its row, of numbers that say nothing here."""
         with tempfile.TemporaryDirectory() as folder:

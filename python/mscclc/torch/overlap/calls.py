@@ -11,7 +11,7 @@ import torch
 from ..._overlap import Shape
 from . import shapes
 from .gemm import DTYPE_OF, EIGHT_BITS
-from .objects import ObjectFinder, Run
+from .objects import ObjectFinder, Run, who_multiplies
 
 _Tensors = Sequence[torch.Tensor]
 
@@ -68,10 +68,8 @@ class Gather:
             m *= size
         k, columns = A.shape[-1], tuple(B.shape[1] for B in Bs)
         self._weights, self._biases = _Weights(Bs), [not one.is_contiguous() for one in biases]
-        self.place = ObjectFinder(
-            Shape(kind, m, k, columns, *types, self._weights.by_columns, bool(biases), None, backend, chunks),
-            gemm,
-        )  # fmt: skip
+        shape = Shape(kind, m, k, columns, *types, self._weights.by_columns, bool(biases), None, backend, chunks)
+        self.place = ObjectFinder(shape, who_multiplies(gemm, shape, A.device))
         self.empty = m == 0 or k == 0 or 0 in columns
         self._leading = leading
         rows = leading if dim == 0 else [m]  # no view is needed then
@@ -112,10 +110,9 @@ class Sum:
         self._later = bias is not None and (self._columns or mean)
         given = bias is not None and not self._later
         self._bias = [given and not bias.is_contiguous()]
-        self.place = ObjectFinder(
-            Shape(kind, *a.shape, (b.shape[1],), *types, self._weights.by_columns, given, None, backend, chunks,
-                  reduce_op="avg" if mean else "sum"), gemm,
-        )  # fmt: skip
+        shape = Shape(kind, *a.shape, (b.shape[1],), *types, self._weights.by_columns, given, None, backend, chunks,
+                      reduce_op="avg" if mean else "sum")  # fmt: skip
+        self.place = ObjectFinder(shape, who_multiplies(gemm, shape, A.device))
         self.empty = 0 in (*a.shape, b.shape[1])
         parts = ranks if scatters else 1
         if self._columns:

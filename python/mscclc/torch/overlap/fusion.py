@@ -69,7 +69,7 @@ _TORCHS = {
 class MatmulFusion(GraphPass):
     """The pass. For one thread at a time."""
 
-    def __init__(self, backend: str = "auto", chunks: int = 0, gemm: str = "torch"):
+    def __init__(self, backend: str = "auto", chunks: int = 0, gemm: str = "auto"):
         """What all ops get; mscclc.ops says what it means. UsageError: there is no such thing."""
         check_how(torch.device("cpu"), backend, chunks, gemm)
         self._how: Dict[str, Any] = {"backend": backend, "chunks": chunks, "gemm": gemm}

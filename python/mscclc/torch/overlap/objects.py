@@ -21,7 +21,7 @@ from .gemm import NAMES, Scaled, TorchGemm
 _Key = Tuple[Shape, str, Tuple[Any, ...]]  # who multiplies, and of which kinds products with scales are
 MOST_OBJECTS = 256  # of a group; the one that was used longest ago goes, unless a graph has it
 MOST_CALLS = 1024  # of a group: kinds of calls whose checks and sizes are kept
-GEMMS = ("torch", "own")
+GEMMS = ("auto", "torch", "own")
 _ADD_UP = ("gemm_reducescatter", "gemm_allreduce", "reducescatter", "allreduce")
 
 
@@ -32,6 +32,15 @@ class _Made:
         self.object, self.gemm = object, gemm
         self.last = 0  # number of the run that was its last
         self.captured = False  # a graph has runs of it
+
+
+def who_multiplies(gemm: str, shape: Shape, device: torch.device) -> str:
+    """What "auto" is for a shape. On GPUs the library, which calls nothing back for each product: of types of 16 bits,
+    as torch's settings may make others of f32, and of rows at multiples of 16 bytes, which cuBLASLt surely has."""
+    if gemm != "auto":
+        return gemm
+    rows_fit = not any(columns % 8 for columns in (shape.k, *shape.n))
+    return "own" if device.type == "cuda" and shape.a in ("f16", "bf16") and rows_fit else "torch"
 
 
 class ObjectFinder:
@@ -80,8 +89,12 @@ class _Session:
             made = self._find(place, tensors.scaled)
             object, bytes = made.object, made.object.workspace_bytes
             workspace = tensors.a.new_empty(bytes, dtype=torch.uint8) if bytes else None
-            with _given(made.gemm, tensors.scaled):
-                object.run(_buffers(tensors, workspace), self._stream() if self.on_gpu else None)
+            buffers, stream = _buffers(tensors, workspace), self._stream() if self.on_gpu else None
+            if tensors.scaled is None:
+                object.run(buffers, stream)
+            else:
+                with _given(made.gemm, tensors.scaled):
+                    object.run(buffers, stream)
             _runs[place.shape.kind] += 1
 
     def _stream(self):
@@ -260,13 +273,13 @@ def exchange(kind: str, group: str, rows: torch.Tensor) -> torch.Tensor:
 
 
 def explain(group: str, device: torch.device) -> List[Dict[str, Any]]:
-    """What each object of a group runs and why, the one that ran last at the end: its shape, and what
+    """What each object of a group runs and why, the one that ran last at the end: its shape, who multiplies, and what
     Overlap.explain() says. Not collective: nothing, where no op has run."""
     ranks, of = process_group(group), _sessions.get((group, device))
     if of is None or of.ranks is not ranks:
         return []
     with of.lock:
-        return [{**key[0]._asdict(), **one.object.explain()} for key, one in of.in_order()]
+        return [{**key[0]._asdict(), "gemm": key[1], **one.object.explain()} for key, one in of.in_order()]
 
 
 def check_options(device: torch.device, backend: str, gemm: str) -> None:
@@ -275,7 +288,7 @@ def check_options(device: torch.device, backend: str, gemm: str) -> None:
     if backend not in known:
         raise UsageError(f"there is no backend '{backend}'; there are: {', '.join(known)}")
     if gemm not in GEMMS:
-        raise UsageError(f"products are computed by {' or '.join(map(repr, GEMMS))}, not by {gemm!r}")
+        raise UsageError(f"products are computed by 'auto', 'torch' or 'own', not by {gemm!r}")
 
 
 _names_of: Dict[Optional[int], List[str]] = {}

@@ -16,7 +16,7 @@ from .gemm import multiply
 from .objects import Run
 
 TYPES = (torch.float32, torch.float16, torch.bfloat16)
-_OPTIONS = 'str backend="auto", int chunks=0, str gemm="torch"'
+_OPTIONS = 'str backend="auto", int chunks=0, str gemm="auto"'
 _MOST_CHUNKS = 64
 
 Tensor, Tensors = torch.Tensor, Sequence[torch.Tensor]
@@ -60,7 +60,7 @@ _PLAIN = {"allgather_gemm": "torch.ops.mscclc.all_gather", "alltoall_gemm": "tor
 
 def all_gather_matmul(
     A: Tensor, Bs: Tensors, gather_dim: int, group_name: str, biases: Tensors, *, ranks: int, return_A: bool = True,
-    backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+    backend: str = "auto", chunks: int = 0, gemm: str = "auto",
 ) -> Gathered:  # fmt: skip
     """What the op does."""
     key = key_of(("all_gather", gather_dim, ranks, backend, chunks, gemm), A, Bs, biases)
@@ -95,7 +95,7 @@ def _run(of, call, key, group, run):
 
 
 def _fake_all_gather_matmul(
-    A, Bs, gather_dim, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, gemm="torch"
+    A, Bs, gather_dim, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, gemm="auto"
 ) -> Gathered:
     dim = shapes.dimension(A, gather_dim, "gather_dim")
     if shapes.is_last(A, dim):
@@ -121,7 +121,7 @@ def _gather_columns(A, Bs, group_name, biases, return_A, ranks):
 
 def all_to_all_matmul(
     A: Tensor, Bs: Tensors, group_name: str, biases: Tensors, *, ranks: int, return_A: bool = True,
-    backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+    backend: str = "auto", chunks: int = 0, gemm: str = "auto",
 ) -> Gathered:  # fmt: skip
     """What the op does."""
     key = key_of(("all_to_all", ranks, backend, chunks, gemm), A, Bs, biases)
@@ -137,7 +137,7 @@ def all_to_all_matmul(
 
 
 def _fake_all_to_all_matmul(
-    A, Bs, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, gemm="torch"
+    A, Bs, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, gemm="auto"
 ) -> Gathered:
     shapes.dimension(A, 0, "dimension")
     shapes.divided(A.shape[0], ranks, f"dimension 0 of A, of shape {list(A.shape)},")
@@ -166,7 +166,7 @@ def run_reduced(group: str, gemm: str, run: Run, shape: Shape) -> None:
 
 def matmul_reduce_scatter(
     A: Tensor, B: Tensor, reduce_op: str, scatter_dim: int, group_name: str, bias: Optional[Tensor], *, ranks: int,
-    backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+    backend: str = "auto", chunks: int = 0, gemm: str = "auto",
 ) -> Tensor:  # fmt: skip
     """What the op does."""
     others = (B,) if bias is None else (B, bias)
@@ -207,7 +207,7 @@ def _check_scatter(A, B, reduce_op, dim, ranks, bias):
 
 
 def _fake_matmul_reduce_scatter(
-    A, B, reduce_op, scatter_dim, group_name, bias, *, ranks, backend="auto", chunks=0, gemm="torch"
+    A, B, reduce_op, scatter_dim, group_name, bias, *, ranks, backend="auto", chunks=0, gemm="auto"
 ) -> torch.Tensor:
     dim = shapes.dimension(A, scatter_dim, "scatter_dim")
     leading = _check_scatter(A, B, reduce_op, dim, ranks, bias)
@@ -218,7 +218,7 @@ def _fake_matmul_reduce_scatter(
 
 def matmul_all_reduce(
     A: Tensor, B: Tensor, reduce_op: str, group_name: str, bias: Optional[Tensor], *, ranks: int,
-    replicated: bool = False, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+    replicated: bool = False, backend: str = "auto", chunks: int = 0, gemm: str = "auto",
 ) -> Tensor:  # fmt: skip
     """What the op does."""
     others = (B,) if bias is None else (B, bias)
@@ -236,7 +236,7 @@ def matmul_all_reduce(
 
 
 def _fake_matmul_all_reduce(
-    A, B, reduce_op, group_name, bias, *, ranks, replicated=False, backend="auto", chunks=0, gemm="torch"
+    A, B, reduce_op, group_name, bias, *, ranks, replicated=False, backend="auto", chunks=0, gemm="auto"
 ) -> torch.Tensor:
     shapes.dimension(A, 0, "dimension")
     _reduction(reduce_op)

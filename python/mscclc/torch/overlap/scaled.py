@@ -82,7 +82,7 @@ def _bias_list(biases, Bs, dtype):
 def all_gather_scaled_matmul(
     A: Tensor, Bs: Tensors, A_scale: Tensor, B_scales: Tensors, gather_dim: int, group_name: str, biases: Some,
     result_scales: Some, out_dtypes: Sequence[Any], use_fast_accum: Sequence[bool], *, ranks: int,
-    backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+    backend: str = "auto", chunks: int = 0, gemm: str = "auto",
 ) -> ops.Gathered:  # fmt: skip
     """What the op does."""
     options = ("scaled_gather", gather_dim, tuple(out_dtypes), tuple(use_fast_accum), ranks, backend, chunks, gemm)
@@ -120,7 +120,7 @@ def _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast
 
 def _fake_all_gather_scaled_matmul(
     A, Bs, A_scale, B_scales, gather_dim, group_name, biases, result_scales, out_dtypes, use_fast_accum, *,
-    ranks, backend="auto", chunks=0, gemm="torch",
+    ranks, backend="auto", chunks=0, gemm="auto",
 ):  # fmt: skip
     dim = _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum)
     widths = [B.shape[1] for B in Bs]
@@ -161,7 +161,7 @@ def scaled_matmul_reduce_scatter(
     A: Tensor, B: Tensor, A_scale: Tensor, B_scale: Tensor, reduce_op: str, orig_scatter_dim: int,
     scatter_dim_after_maybe_reshape: int, group_name: str, output_shape: Optional[Sequence[int]] = None,
     bias: Optional[Tensor] = None, result_scale: Optional[Tensor] = None, out_dtype: Any = None,
-    use_fast_accum: bool = False, *, ranks: int, backend: str = "auto", chunks: int = 0, gemm: str = "torch",
+    use_fast_accum: bool = False, *, ranks: int, backend: str = "auto", chunks: int = 0, gemm: str = "auto",
 ) -> Tensor:  # fmt: skip
     """What the op does."""
     dim, rows_dim = orig_scatter_dim, scatter_dim_after_maybe_reshape
@@ -193,7 +193,7 @@ def scaled_matmul_reduce_scatter(
 def _fake_scaled_matmul_reduce_scatter(
     A, B, A_scale, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, group_name,
     output_shape=None, bias=None, result_scale=None, out_dtype=None, use_fast_accum=False, *,
-    ranks, backend="auto", chunks=0, gemm="torch",
+    ranks, backend="auto", chunks=0, gemm="auto",
 ):  # fmt: skip
     result = _check_reduced(
         A, B, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, ranks, output_shape
