@@ -884,6 +884,7 @@ _ROWS = {
         "passes/prove",
         "plans/format",
         "runtime/api",
+        "runtime/core/overlap",
         "runtime/devices/kernels",
         "runtime/support/environment",
         "runtime/support/process",
