@@ -843,6 +843,7 @@ _ROWS = {
     "tools/commands/programs": [
         "ir",
         "compiler",
+        "compiler/builder",
         "compiler/fix",
         "compiler/format",
         "compiler/msccl",
