@@ -843,6 +843,7 @@ _ROWS = {
     "tools/commands/programs": [
         "ir",
         "compiler",
+        "compiler/builder",
         "compiler/fix",
         "compiler/format",
         "compiler/msccl",
@@ -884,6 +885,7 @@ _ROWS = {
         "passes/prove",
         "plans/format",
         "runtime/api",
+        "runtime/core/overlap",
         "runtime/devices/kernels",
         "runtime/support/environment",
         "runtime/support/process",

@@ -315,6 +315,8 @@ def memory_of_any_kind(ranks):
 def groups_beside_one_another(ranks):
     """The group may be of any backend; two groups over the same ranks, and ranks in another order, do not meet."""
     names = [dist.group.WORLD, ranks.gloo, dist.new_group(list(range(ranks.size)), backend="gloo")]
+    if device().type == "cuda":
+        names.append(dist.new_group(list(range(ranks.size)), backend="nccl"))
     A, B = torch.full((2, 4), ranks.rank + 1.0), torch.ones(4, 3)
     wanted = torch.tensor([4.0 * (r + 1) for r in range(ranks.size) for _ in range(2)]).view(-1, 1).expand(-1, 3)
     for _ in range(3):

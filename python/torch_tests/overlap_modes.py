@@ -20,68 +20,131 @@ POLLED = {"gather": ("allgather_gemm", "allgather_gemm_copy_engine"), "scatter":
 POLLED_CHUNKS = (1, 2, 4)
 
 
+NATIVE = "TORCH_SYMM_MEM_ENABLE_NATIVE_ASYNC_TP"  # in the environment: torch's op may take a kernel that polls flags
+OURS = ("mscclc", "copy_engine", "serial")
+
+
 class Layer:
-    """A product of a layer, with buffers: kind "gather" (x of all ranks times w) or "scatter" (parts of x times w)."""
+    """A product of a layer, with buffers: kind "gather" (x of all ranks times w), "scatter" (parts of x times w),
+    "reduce" (the same, and all ranks get the sum) or "exchange" (the parts of x that all ranks send here, times w)."""
 
     def __init__(self, kind, rows, columns, width, place):
-        """x of all ranks has `rows` x `columns`, w `columns` x `width`, at each rank."""
+        """x of all ranks has `rows` x `columns`, w `columns` x `width`, at each rank. Of 8 bits both have a scale."""
         self.kind, self.place, self.ranks, self.rank = kind, place, place.ranks, place.rank
         own = rows // self.ranks if kind == "gather" else rows
         generator = torch.Generator(place.device).manual_seed(1 + place.rank)
-        how = {"dtype": place.dtype, "device": place.device, "generator": generator}
+        narrow = place.dtype == torch.float8_e4m3fn
+        how = {"dtype": torch.float32 if narrow else place.dtype, "device": place.device, "generator": generator}
         make = lambda *shape: torch.randn(*shape, **how)  # noqa: E731
-        self.x = make(own, columns)
-        self.w = (make(width, columns) * columns**-0.5).t()  # as nn.Linear has it
-        self.whole = self.x.new_empty(rows, columns) if kind == "gather" else self.x
-        self.made = self.x.new_empty(rows, width)
-        self.part = self.x.new_empty(rows // self.ranks, width)
+        self.x = make(own, columns).to(place.dtype)
+        w, scale = make(width, columns), columns**-0.5
+        self.w = (w if narrow else w * scale).to(place.dtype).t()  # as nn.Linear has it
+        self.scales = [torch.full((1,), one, device=place.device) for one in (0.5, 2 * scale)] if narrow else None
+        self.whole = self.x if kind in ("scatter", "reduce") else self.x.new_empty(rows, columns)
+        self.made = self.x.new_empty(rows, width, dtype=torch.bfloat16 if narrow else place.dtype)
+        self.part = self.made.new_empty(rows // self.ranks, width)
         self.flops = 2 * rows * columns * width
-        moved = self.whole if kind == "gather" else self.made
-        self.bytes = moved.numel() * moved.element_size() * (self.ranks - 1) // self.ranks
+        moved = self.made if self.whole is self.x else self.whole
+        times = 2 if kind == "reduce" else 1  # parts of the sum, then the sums
+        self.bytes = times * moved.nbytes * (self.ranks - 1) // self.ranks
 
     # What both parts take alone.
 
+    def multiply(self, a, out):
+        if self.scales is None:
+            return torch.mm(a, self.w, out=out)
+        return torch.ops.aten._scaled_mm.out(a, self.w, *self.scales, None, None, out.dtype, False, out=out)
+
     def gemm(self):
-        return torch.mm(self.whole, self.w, out=self.made)
+        return self.multiply(self.whole, self.made)
 
     def torchs_comm(self):
+        group = self.place.fast
         if self.kind == "gather":
-            dist.all_gather_into_tensor(self.whole, self.x, group=self.place.fast)
+            dist.all_gather_into_tensor(_plain(self.whole), _plain(self.x), group=group)
+        elif self.kind == "exchange":
+            dist.all_to_all_single(_plain(self.whole), _plain(self.x), group=group)
+        elif self.kind == "reduce":
+            dist.all_reduce(self.made, group=group)
         else:
-            dist.reduce_scatter_tensor(self.part, self.made, group=self.place.fast)
+            dist.reduce_scatter_tensor(self.part, self.made, group=group)
 
     def our_comm(self):
-        stream = self.place.stream()
+        stream, comm = self.place.stream(), self.place.comm
         if self.kind == "gather":
-            work = self.place.comm.allgather(self.x, self.whole, stream=stream)
+            work = comm.allgather(_plain(self.x), _plain(self.whole), stream=stream)
+        elif self.kind == "exchange":
+            work = comm.alltoall(_plain(self.x), _plain(self.whole), stream=stream)
+        elif self.kind == "reduce":
+            work = comm.allreduce(self.made, stream=stream)
         else:
-            work = self.place.comm.reducescatter(self.made, self.part, stream=stream)
+            work = comm.reducescatter(self.made, self.part, stream=stream)
         if stream is None:
             work.wait()
         else:
-            self.place.comm._unfinished.clear()  # the buffers live as long as the layer
+            comm._unfinished.clear()  # the buffers live as long as the layer
 
     # Ways to do both.
 
     def one_after_the_other(self, comm):
-        if self.kind == "gather":
+        if self.whole is not self.x:
             comm()
             return self.gemm()
         self.gemm()
         comm()
-        return self.part
+        return self.part if self.kind == "scatter" else self.made
 
     def by_op(self, backend, chunks, gemm="torch"):
         how = {"backend": backend, "chunks": chunks, "gemm": gemm}
+        x, w, group = self.x, self.w, self.place.slow
+        if self.scales is not None:
+            a, b, out = *self.scales, self.made.dtype
+            if self.kind == "gather":
+                lists = [w], a, [b], 0, group, [None], [None], [out], [False]
+                return ops.all_gather_scaled_matmul(x, *lists, **how)[1][0]
+            return ops.scaled_matmul_reduce_scatter(x, w, a, b, "sum", 0, 0, group, out_dtype=out, **how)
         if self.kind == "gather":
-            return ops.all_gather_matmul(self.x, [self.w], 0, self.place.slow, return_A=False, **how)[1][0]
-        return ops.matmul_reduce_scatter(self.x, self.w, "sum", 0, self.place.slow, **how)
+            return ops.all_gather_matmul(x, [w], 0, group, return_A=False, **how)[1][0]
+        if self.kind == "exchange":
+            return ops.all_to_all_matmul(x, [w], group, return_A=False, **how)[1][0]
+        if self.kind == "reduce":
+            return ops.matmul_all_reduce(x, w, "sum", group, **how)
+        return ops.matmul_reduce_scatter(x, w, "sum", 0, group, **how)
+
+    def serial_like(self, name):
+        """What backend serial gives by the GEMMs of the op that has run last; None: that was none of ours, or its own
+        GEMMs had another number of multiprocessors."""
+        if not name.startswith("op "):
+            return None
+        gemm, ran = name.split()[-1], self._explained()
+        if ran["backend"] not in OURS:
+            return None
+        found = self.by_op("serial", ran["chunks"], gemm)
+        return found if gemm == "torch" or self._explained()["budget"] == ran["budget"] else None
+
+    def _explained(self):
+        return ops.explain(self.place.slow, self.place.device)[-1]
 
     def by_torchs_op(self):
         own, name = torch.ops.symm_mem, self.place.fast.group_name
+        if self.scales is not None:
+            a, b, out = *self.scales, self.made.dtype
+            if self.kind == "gather":
+                lists = [self.w], a, [b], 0, name, [None], [None], [out], [False]
+                return own.fused_all_gather_scaled_matmul(self.x, *lists)[1][0]
+            shape = list(self.made.shape)
+            return own.fused_scaled_matmul_reduce_scatter(self.x, self.w, a, b, "sum", 0, 0, name, shape, out_dtype=out)
         if self.kind == "gather":
             return own.fused_all_gather_matmul(self.x, [self.w], 0, name, return_A=False)[1][0]
         return own.fused_matmul_reduce_scatter(self.x, self.w, "sum", 0, name)
+
+    def by_torchs_native_op(self):
+        """The same where torch may take its kernel whose GEMM polls flags of its input."""
+        os.environ[NATIVE] = "1"
+        try:
+            return self.by_torchs_op()
+        finally:
+            del os.environ[NATIVE]
 
     def by_polling(self, program, chunks):
         """What calls it: made by the first call."""
@@ -101,21 +164,29 @@ class Layer:
         main, side = torch.cuda.current_stream(), self.place.side
         own = self.x.shape[0] // pieces if self.kind == "gather" else self.part.shape[0] // pieces
         side.wait_stream(main)
+        if self.kind == "reduce":
+            for x, made in zip(self.x.chunk(pieces), self.made.chunk(pieces)):
+                self.multiply(x, made)
+                side.wait_stream(main)
+                with torch.cuda.stream(side):
+                    dist.all_reduce(made, group=self.place.fast)
+            main.wait_stream(side)
+            return self.made
         if self.kind == "gather":
             result = self.made.view(pieces, self.ranks * own, -1)
             gathered = self.whole.view(pieces, self.ranks * own, -1)
             for piece in range(pieces):
                 with torch.cuda.stream(side):
                     mine = self.x[piece * own:(piece + 1) * own]
-                    dist.all_gather_into_tensor(gathered[piece], mine, group=self.place.fast)
+                    dist.all_gather_into_tensor(_plain(gathered[piece]), _plain(mine), group=self.place.fast)
                 main.wait_stream(side)
-                torch.mm(gathered[piece], self.w, out=result[piece])
+                self.multiply(gathered[piece], result[piece])
             return result  # rows in another order: each piece has all ranks'
         x = self.x.view(self.ranks, pieces, own, -1)
         made = self.made.view(pieces, self.ranks, own, -1)
         for piece in range(pieces):
             for rank in range(self.ranks):
-                torch.mm(x[rank, piece], self.w, out=made[piece, rank])
+                self.multiply(x[rank, piece], made[piece, rank])
             side.wait_stream(main)
             with torch.cuda.stream(side):
                 part = self.part[piece * own:(piece + 1) * own]
@@ -129,6 +200,11 @@ class Layer:
             pieces = result.shape[0]
             return result.view(pieces, self.ranks, -1, result.shape[-1]).transpose(0, 1).reshape(self.made.shape)
         return result
+
+
+def _plain(tensor):
+    """As bytes, if it is of 8 bits: not all communicators have such floats."""
+    return tensor.view(torch.uint8) if tensor.itemsize == 1 else tensor
 
 
 def modes_of(layer, place, gemms):
@@ -147,18 +223,26 @@ def modes_of(layer, place, gemms):
             for chunks in all_chunks:
                 found[f"op {backend} {chunks} {gemm}"] = functools.partial(layer.by_op, backend, chunks, gemm)
         found[f"op auto {gemm}"] = lambda gemm=gemm: layer.by_op("auto", 0, gemm)
-    if _has_triton(place.device):
-        for program in POLLED[layer.kind]:
+    if _has_triton(place.device) and layer.scales is None:
+        for program in POLLED.get(layer.kind, ()):
             for chunks in POLLED_CHUNKS:
                 found[f"triton {program} {chunks}"] = layer.by_polling(program, chunks)
     if place.device.type == "cuda":
         found["op nccl 1 torch"] = lambda: layer.by_op("nccl", 1)
         if any(one["name"] == "cublasmp" and one["available"] for one in ops.backends(place.device)):
             found["op cublasmp 0 own"] = lambda: layer.by_op("cublasmp", 0, "own")
-        found["torch's fused op"] = layer.by_torchs_op
-        for pieces in HAND:
+        if layer.kind in ("gather", "scatter"):
+            found["torch's fused op"] = layer.by_torchs_op
+        if has_native_op(layer):
+            found["torch's native op"] = layer.by_torchs_native_op
+        for pieces in HAND if layer.kind != "exchange" else ():
             found[f"by hand {pieces}"] = lambda pieces=pieces: layer.by_hand(pieces)
     return found
+
+
+def has_native_op(layer):
+    """Whether torch's op takes its kernel that polls flags, where the environment has NATIVE."""
+    return layer.kind == "gather" and layer.scales is None and 2048 < len(layer.whole) <= 4096
 
 
 def _has_triton(device):
@@ -171,15 +255,13 @@ ALONE = 3  # modes that are one part only
 
 
 def check(layer, name, call, wanted):
-    """AssertionError: a result is off, or has other bits than our serial way with as many chunks."""
-    made, serial = call(), None
+    """AssertionError: a result is off, or an op of ours has other bits than our serial way by the same GEMMs."""
+    made = call()
     layer.place.synchronize()  # what follows may load kernels or allocate, for which CUDA may wait with a lock
-    if name.startswith("op mscclc"):
-        chunks, gemm = name.split()[2:]
-        serial = layer.by_op("serial", int(chunks), gemm)
+    serial = layer.serial_like(name)
     found = layer.in_order(name, made).float()
     off, most = float((found - wanted).abs().max()), float(wanted.abs().max())
-    step = torch.finfo(layer.place.dtype).eps
+    step = torch.finfo(made.dtype).eps
     assert off <= 4 * step * most, f"off by {off}, and the greatest value is {most}"
     assert serial is None or torch.equal(made, serial), "other bits than by backend serial"
 

@@ -4,9 +4,14 @@
         [--gemms torch own] [--ways REGEX] [--seconds 220] [--rounds 3] [--json FILE]
 
 For layers of Llama models of 8B, 70B and 405B, divided over the ranks: qkv and gate_up gather rows and multiply, o and
-down multiply and scatter the sums of rows. Each way to do both is timed eager and in a CUDA graph, as the median of the
-rounds, of the slowest rank; `share` is max(product, faster collective alone) by the time: 100 % hides all that can be.
-Results are compared with those of NCCL and torch.mm in sequence, and the bits of backend mscclc with those of serial.
+down multiply and scatter the sums of rows, or, as o_all and down_all, give all ranks the sums; experts exchange rows,
+and multiply. Each way to do both is timed eager and in a CUDA graph, as the median of the rounds, of the slowest rank;
+`share` is max(product, faster collective alone) by the time: 100 % hides all that can be. Floats of 8 bits (e4m3) have
+a scale for each matrix, and results of bf16; their layers gather or scatter. Torch's native op is its kernel that polls
+flags, where torch takes it: gathers of more than 2048 rows, up to 4096, of 16 bits and more.
+
+Results are compared with those of NCCL and torch.mm in sequence, and the bits of our backends, whatever auto is, too,
+with those of serial with as many chunks, and for our own GEMMs with as many multiprocessors.
 
 A way that fails has its error in its row, with the rank. One that hangs, or leaves the GPU unusable, ends the ranks:
 they begin again without it. Standard error has a line before each way, and errors at once. A call of ours may take
@@ -28,11 +33,11 @@ import time
 
 import torch
 import torch.multiprocessing as mp
-from overlap_modes import ALONE, Layer, RankSetup, check, modes_of, repeat
+from overlap_modes import ALONE, NATIVE, Layer, RankSetup, check, modes_of, repeat
 
 from mscclc import ops
 
-DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "e4m3": torch.float8_e4m3fn}
 # Of all ranks: hidden, and the width of qkv, gate_up; o and down have hidden columns and so much depth.
 _MODELS = {
     "8B": (4096, {"qkv": 6144, "o": 4096, "gate_up": 28672, "down": 14336}),
@@ -44,19 +49,30 @@ HANG = 25  # seconds in one way, beyond those that plans wait
 REFERENCE = "reference"  # the unfused chain, by torch's communicator: what all results are compared with
 
 
+# Of each kind, and by which of the widths above.
+_KINDS = {
+    "gather": {"qkv": "qkv", "gate_up": "gate_up"},
+    "scatter": {"o": "o", "down": "down"},
+    "reduce": {"o_all": "o", "down_all": "down"},
+    "exchange": {"experts": "gate_up"},
+}
+
+
 def layers():
     """Name: kind, columns of x and width of w, at all ranks together."""
     found = {}
     for model, (hidden, widths) in _MODELS.items():
-        for name, width in widths.items():
-            gather = name in ("qkv", "gate_up")
-            found[f"{model}.{name}"] = ("gather", hidden, width) if gather else ("scatter", width, hidden)
+        for kind, names in _KINDS.items():
+            for name, width in names.items():
+                gathers = kind in ("gather", "exchange")
+                sizes = (hidden, widths[width]) if gathers else (widths[width], hidden)
+                found[f"{model}.{name}"] = (kind, *sizes)
     return found
 
 
 def layer_of(name, rows, place):
     kind, columns, width = layers()[name]
-    if kind == "gather":
+    if kind in ("gather", "exchange"):
         return Layer(kind, rows, columns, width // place.ranks, place)
     return Layer(kind, rows, columns // place.ranks, width, place)
 
@@ -208,6 +224,7 @@ class Shape:
 
 def rank_main(rank, given, folder, shapes, left_out, deadline):
     sys.stderr.flush()
+    os.environ.pop(NATIVE, None)  # a way of its own
     meeting = os.path.join(folder, "meeting")
     place = RankSetup(rank, given.ranks, given.device, DTYPES[given.dtype], meeting, given.patience)
     watch = Watch(os.path.join(folder, f"now.{rank}"), given.patience + HANG, rank == 0)
@@ -296,7 +313,7 @@ def main():
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--ranks", type=int, default=2)
     known = list(layers())
-    parser.add_argument("--layers", nargs="+", choices=known, default=[one for one in known if "tiny" not in one])
+    parser.add_argument("--layers", nargs="+", choices=known)
     parser.add_argument("--rows", type=int, nargs="+", default=[2048, 8192, 512, 4096, 1024])
     parser.add_argument("--dtype", choices=DTYPES, default="bf16")
     parser.add_argument("--gemms", nargs="+", choices=("torch", "own"), default=["torch", "own"])
@@ -307,6 +324,10 @@ def main():
     parser.add_argument("--patience", type=float, default=20, help="seconds that a call of ours may wait")
     parser.add_argument("--json", help="a file for the results, a line for each shape")
     given = parser.parse_args()
+    able = known if given.dtype != "e4m3" else [one for one in known if layers()[one][0] in ("gather", "scatter")]
+    given.layers = given.layers or [one for one in able if "tiny" not in one]
+    if not set(given.layers) <= set(able):
+        parser.error(f"products with scales gather or scatter: take of {', '.join(able)}")
     for rows in given.rows:
         if rows % (given.ranks * 8):
             parser.error(f"{rows} rows are no multiple of 8 for each of {given.ranks} ranks")

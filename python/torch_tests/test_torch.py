@@ -263,26 +263,39 @@ class Suites(unittest.TestCase):
             self.assertLessEqual(line["ratios"][0], line["ratios"][1])
             self.assertGreater(min(line["us"].values()), 0)
 
-    def test_overlap_times(self):
-        """All ways that processors have are timed, of both kinds; what fails has its error in its row."""
+    def overlap_times(self, dtype, kinds):
+        """Times one tiny layer of each kind by all ways that processors have: its rows, by kind."""
         with tempfile.TemporaryDirectory() as folder:
-            command = [os.path.join(HERE, "overlap_times.py"), "--device", "cpu", "--layers", "tiny.qkv", "tiny.down",
-                       "--rows", "128", "--dtype", "f32", "--calls", "2", "--rounds", "1",
+            command = [os.path.join(HERE, "overlap_times.py"), "--device", "cpu", "--layers", *kinds,
+                       "--rows", "128", "--dtype", dtype, "--calls", "2", "--rounds", "1",
                        "--json", f"{folder}/times", "--patience", "250"]  # fmt: skip
             interpreted = {**installed_in(folder), "TRITON_INTERPRET": "1"}
             done = subprocess.run([sys.executable, "-B", *command], timeout=PATIENCE, stdout=subprocess.PIPE,
                                   text=True, env=interpreted)  # fmt: skip
             self.assertEqual(done.returncode, 0, done.stdout)
             with open(f"{folder}/times") as file:
-                found = [json.loads(line) for line in file]
-        self.assertEqual([(one["layer"], one["kind"]) for one in found],
-                         [("tiny.qkv", "gather"), ("tiny.down", "scatter")])  # fmt: skip
-        polled = [("triton allgather_gemm 2", "triton allgather_gemm_copy_engine 4"), ("triton gemm_reducescatter 4",)]
-        for one, by_triton in zip(found, polled if importlib.util.find_spec("triton") else [(), ()]):
+                found = {one["layer"]: one for one in map(json.loads, file)}
+        self.assertEqual({layer: one["kind"] for layer, one in found.items()}, kinds)
+        for one in found.values():
             self.assertEqual(one["errors"], {}, done.stdout)
-            for name in ("product", "our collective, torch.mm", "op serial 1 own", "op mscclc 4 torch", *by_triton):
+            for name in ("product", "our collective, torch.mm", "op serial 1 own", "op mscclc 4 torch",
+                         "op copy_engine 2 own", "op auto torch"):  # fmt: skip
                 self.assertGreater(one["us"][name]["eager"], 0, name)
                 self.assertIn(name, done.stdout)
+        return {one["kind"]: one["us"] for one in found.values()}
+
+    def test_overlap_times(self):
+        """All ways that processors have are timed, of all kinds; what fails has its error in its row."""
+        kinds = {"tiny.qkv": "gather", "tiny.down": "scatter", "tiny.o_all": "reduce", "tiny.experts": "exchange"}
+        us = self.overlap_times("f32", kinds)
+        if importlib.util.find_spec("triton"):
+            for name in ("triton allgather_gemm 2", "triton allgather_gemm_copy_engine 4"):
+                self.assertGreater(us["gather"][name]["eager"], 0)
+            self.assertGreater(us["scatter"]["triton gemm_reducescatter 4"]["eager"], 0)
+
+    def test_overlap_times_of_8_bits(self):
+        """With scales, by the ops that have them."""
+        self.overlap_times("e4m3", {"tiny.qkv": "gather", "tiny.down": "scatter"})
 
     def test_row_times(self):
         """A call of rows, and a token of a decoder: what fails, or has other results, is named."""
@@ -373,7 +386,7 @@ class Suites(unittest.TestCase):
                 done.append(what)
                 return value
             layer = types.SimpleNamespace(
-                gemm=lambda: None, torchs_comm="torch's", in_order=lambda _, made: made,
+                gemm=lambda: None, torchs_comm="torch's", in_order=lambda _, made: made, serial_like=lambda _: None,
                 one_after_the_other=lambda comm: said(comm, torch.ones(2)))
             layer.place = place = types.SimpleNamespace(
                 rank=0, device=torch.device("cpu"), dtype=torch.float32, slow=None, all_well=lambda error: error,
@@ -390,6 +403,45 @@ class Suites(unittest.TestCase):
             assert done.count("wrong") == 1 and "off by 1.0" in shape.errors["triton x"], shape.errors
             assert "ZeroDivisionError" in shape.errors["triton y"], shape.errors
             assert [name for name, _ in us] == ["product", "a", "b"]
+            """)
+
+    def test_overlap_times_bits(self):
+        """Whatever of ours has run has the bits of serial by the same GEMMs; torch's native op is asked for where it is
+        timed, and where torch takes it."""
+        self.run_script("""if 1:
+            import os, types, unittest.mock, torch, overlap_modes
+            from overlap_modes import NATIVE, Layer, check, has_native_op
+            serial, ran = torch.zeros(2), []
+            def by_op(backend, chunks, gemm):
+                ran.append({"backend": "serial", "chunks": chunks, "budget": 16})
+                return serial
+            place = types.SimpleNamespace(synchronize=lambda: None, slow=None, device=None)
+            layer = Layer.__new__(Layer)
+            layer.kind, layer.place, layer.by_op = "scatter", place, by_op
+            def bits(name, made, backend, budget):
+                ran.append({"backend": backend, "chunks": 2, "budget": budget})
+                try:
+                    check(layer, name, lambda: made, torch.ones(2))
+                except AssertionError as error:
+                    return str(error)
+            one, serial = torch.ones(2), torch.ones(2)
+            near = torch.full((2,), 1 + 1e-7)
+            with unittest.mock.patch.object(overlap_modes.ops, "explain", lambda *_: ran[-1:]):
+                for name, backend, budget, differ in [
+                    ("op mscclc 2 torch", "mscclc", 16, True), ("op copy_engine 2 torch", "copy_engine", 1, True),
+                    ("op auto own", "mscclc", 16, True), ("op copy_engine 2 own", "copy_engine", 1, False),
+                    ("op auto torch", "nccl", 0, False), ("by hand 2", "mscclc", 16, False),
+                ]:
+                    assert bits(name, one, backend, budget) is None, name
+                    want = "other bits than by backend serial" if differ else None
+                    assert bits(name, near, backend, budget) == want, name
+            layer.by_torchs_op = lambda: os.environ[NATIVE]
+            assert layer.by_torchs_native_op() == "1" and NATIVE not in os.environ
+            layer.scales = None
+            for kind, rows, there in [("gather", 4096, True), ("gather", 2048, False), ("gather", 8192, False),
+                                      ("scatter", 4096, False)]:
+                layer.kind, layer.whole = kind, torch.zeros(rows, 1)
+                assert has_native_op(layer) == there, (kind, rows)
             """)
 
     def run_script(self, script):

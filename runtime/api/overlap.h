@@ -63,8 +63,8 @@ struct OverlapConfig {
   bool bias = false;                   ///< runs give one for each B: added once, after the sum
   Activation activation = Activation::none;  ///< of what is complete, bias and all
   std::string backend = "auto";              ///< overlap_backends() lists them
-  /// Of each rank's rows. The same number gives the same GEMMs with every backend, and so the same
-  /// bits. 0: as the table says.
+  /// Of each rank's rows. The same number, and the same budget, give the same GEMMs with all
+  /// backends of ours, and so the same bits. 0: as the table says.
   uint32_t chunks = 0;
   uint32_t budget = 0;        ///< multiprocessors for the plan while GEMMs run; 0: by the table
   bool own_workspace = true;  ///< false: runs give one

@@ -164,11 +164,13 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
     return made->backend + ", " + std::to_string(made->chunks) + ", " +
            std::to_string(made->budget) + ": " + made->why;
   };
-  CHECK(chosen(2) == "mscclc, 4, 16: measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte");
+  CHECK(chosen(2) ==
+        "mscclc, 4, 16: measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte: 1024 to 4096 "
+        "rows, 100 to 1000000000 flops a byte");
   mode = RunMode::captured;
-  CHECK(
-      chosen(2) ==
-      "copy_engine, 1, 1: measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte, in graphs");
+  CHECK(chosen(2) ==
+        "copy_engine, 1, 1: measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte, in "
+        "graphs: 1024 to 4096 rows, 100 to 1000000000 flops a byte");
   mode = kEager;
   CHECK(chosen(3) ==
         "serial, 0, 0: nothing was measured for 3 ranks, bf16, 2048 rows and 4096 flops a byte");
@@ -196,7 +198,8 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   config.kind = OverlapKind::gemm_reducescatter;
   config.backend = "auto";
   CHECK(chosen(2) ==
-        "copy_engine, 4, 1: measured for 2 ranks, bf16, 512 rows and 4096 flops a byte");
+        "copy_engine, 4, 1: measured for 2 ranks, bf16, 512 rows and 4096 flops a byte: 0 to 4096 "
+        "rows, 0 to 1000000000 flops a byte");
   config.n = {1};
   config.m = 12;
   CHECK(chosen(2) ==

@@ -160,7 +160,9 @@ void pick(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& 
     return;
   }
   choice = choice_of(*row, config);
-  choice.why = "measured for " + shape;
+  choice.why =
+      fmt::format("measured for {}: {} to {} rows, {} to {} flops a byte", shape, row->least_rows,
+                  row->most_rows, row->least_intensity, row->most_intensity);
 }
 
 }  // namespace
@@ -237,6 +239,12 @@ std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFac
   if (!by_plan && choice.backend != kCublasMp) choice.budget = budget_of_same(config, facts);
   if (facts.ranks == 1) choice.budget = 0;
   return choice;
+}
+
+std::optional<OverlapChoice> choose_on_gpus(const OverlapConfig& config, uint32_t ranks,
+                                            RunMode mode, Diagnostics& diagnostics) {
+  if (!check_config(config, ranks, diagnostics)) return std::nullopt;
+  return choose(config, {.ranks = ranks, .mode = mode, .one_queue = has_one_queue()}, diagnostics);
 }
 
 }  // namespace mscclc::overlap

@@ -73,6 +73,10 @@ bool has_one_queue();
 std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFacts& facts,
                                     Diagnostics& diagnostics);
 
+/// The same of a checked config, as on GPUs that have room, and all libraries. nullopt: reported.
+std::optional<OverlapChoice> choose_on_gpus(const OverlapConfig& config, uint32_t ranks,
+                                            RunMode mode, Diagnostics& diagnostics);
+
 /// Runs of plans with flags that may be under way at once on a device: each leaves room for the
 /// others' blocks, and all for GEMMs.
 inline constexpr uint32_t kAtOnce = 3;

@@ -72,6 +72,8 @@ bool refuse_overlap(const OverlapConfig& config, const std::string& why, Diagnos
   return false;
 }
 
+std::span<const KindInfo> kinds() { return kKinds; }
+
 const KindInfo* find_kind(OverlapKind kind) {
   const auto found = std::ranges::find(kKinds, kind, &KindInfo::kind);
   return found == std::end(kKinds) ? nullptr : found;

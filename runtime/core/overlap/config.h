@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ struct KindInfo {
   bool sums;                ///< a GEMM, then the collective; else the reverse
   uint32_t blocks_a_chunk;  ///< of the plan's, for each chunk and instance
 };
+std::span<const KindInfo> kinds();
 /// nullptr: there is no such kind.
 const KindInfo* find_kind(OverlapKind kind);
 /// REQUIRES: there is such a kind.

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "mscclc.h"
 #include "runtime/doors/c/check.h"
@@ -209,6 +211,22 @@ static long calls_of_fake(const char *name) {
   return count(name);
 }
 
+/* The query names the version that is needed, in a process that has no NCCL yet. */
+static void check_old_nccl(void) {
+  int status = 0;
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    char *text = NULL;
+    setenv("MSCCLC_NCCL", "tests/fakes/nccl/22809/libnccl.so.2", 1);
+    OK(mscclc_overlap_backends(MSCCLC_HOST, &text));
+    CHECK(strstr(text, "\"why\": \"not there: it needs NCCL 2.29.2 or later; ") != NULL);
+    CHECK(strstr(text, "22809/libnccl.so.2 is 2.28.9: give another by MSCCLC_NCCL\"") != NULL);
+    _exit(0);
+  }
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 static void on_all_ranks(void *(*body)(void *)) {
   pthread_t ranks[kRanks];
   uintptr_t r;
@@ -220,6 +238,7 @@ static void on_all_ranks(void *(*body)(void *)) {
 int main(void) {
   long aborted, destroyed;
   char *text = NULL;
+  check_old_nccl();
   OK(mscclc_overlap_backends(MSCCLC_HOST, &text));
   CHECK(strstr(text, "{\"name\": \"cublasmp\", \"available\": true, \"why\": \"cuBLASMp's") !=
         NULL);

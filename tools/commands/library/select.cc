@@ -1,6 +1,7 @@
 // mscclc select: which program of the library a call of a job would get, and the command that
 // compiles it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/App.hpp>
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "runtime/api/pick_for_job.h"
 #include "tools/commands/library/library_job.h"
 #include "tools/commands/library/open_registry.h"
+#include "tools/commands/library/select_overlap.h"
 #include "tools/commands/library/select_rows.h"
 #include "tools/io/command_line.h"
 #include "tools/io/files.h"
@@ -25,7 +27,8 @@ constexpr const char* kSelectExamples =
     R"(  mscclc select --collective allreduce --ranks 4 --bytes 1M
   mscclc select --collective alltoall --ranks 8 --dtype bf16 --in-place
   mscclc select --collective allreduce --ranks 16 --nodes 2 --bytes 64K --why
-  mscclc select --collective allreduce_norm --ranks 2 --columns 6144 --rows 6 --dtype bf16)";
+  mscclc select --collective allreduce_norm --ranks 2 --columns 6144 --rows 6 --dtype bf16
+  mscclc select --collective allgather_gemm --ranks 2 --m 8192 --k 8192 --n 3584 --dtype bf16 --why)";
 
 constexpr const char* kDefaultLinks = "nvlink";
 
@@ -34,6 +37,8 @@ struct SelectOptions {
   uint32_t ranks = 0, root = 0, nodes = 1;
   int64_t shift = 1;
   std::optional<uint64_t> columns, rows;
+  uint64_t m = 0, k = 0;
+  std::vector<uint64_t> n;
   bool in_place = false, captured = false, why = false;
 };
 
@@ -167,14 +172,54 @@ int run_select_rows(const SelectOptions& options, SumOrder order) {
                       .why = options.why});
 }
 
+/// GEMMs that overlap have a table of measured backends.
+int run_select_overlap(const SelectOptions& options, SumOrder order) {
+  const auto dtype = find_dtype(options.dtype);
+  if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
+  if (options.m == 0 || options.k == 0 || options.n.empty()) {
+    return refuse(fmt::format("{} needs --m, --k and --n", options.collective));
+  }
+  const bool more = options.columns || options.rows || options.in_place || options.root != 0 ||
+                    options.shift != 1 || options.links != kDefaultLinks;
+  if (more || options.nodes != 1 || !options.bytes.empty() || !options.library.empty()) {
+    return refuse(
+        "of a GEMM that overlaps only --m, --k, --n, --ranks, --dtype, --order and --captured "
+        "count");
+  }
+  const Dtype out = info(*dtype).bytes == 1 ? Dtype::bf16 : *dtype;
+  return select_overlap({.config = {.kind = overlap_kind_of(options.collective),
+                                    .m = options.m,
+                                    .k = options.k,
+                                    .n = options.n,
+                                    .a_dtype = *dtype,
+                                    .b_dtype = *dtype,
+                                    .out_dtype = out,
+                                    .order = order},
+                         .ranks = options.ranks,
+                         .captured = options.captured,
+                         .why = options.why});
+}
+
 int run_select(const SelectOptions& options) {
   Diagnostics diagnostics;
   const auto order = order_of_calls(options.order, diagnostics);
   put_error(render_text(diagnostics, Sources()));
   if (!order) return kUsage;
+  std::vector<std::string> others = overlap_kind_names();
+  if (std::ranges::find(others, options.collective) != others.end()) {
+    return run_select_overlap(options, *order);
+  }
+  if (options.m != 0 || options.k != 0 || !options.n.empty()) {
+    return refuse(fmt::format("--m, --k and --n are for {}, not for {}", fmt::join(others, ", "),
+                              options.collective));
+  }
   if (is_of_rows(options.collective)) return run_select_rows(options, *order);
   const auto kind = find_collective(options.collective);
-  if (!kind) return refuse(unknown_collective(options.collective, builtin_row_table().names()));
+  if (!kind) {
+    const std::vector<std::string> of_rows = builtin_row_table().names();
+    others.insert(others.begin(), of_rows.begin(), of_rows.end());
+    return refuse(unknown_collective(options.collective, others));
+  }
   if (options.columns || options.rows) {
     return refuse(fmt::format("--columns and --rows are for collectives of rows, not for {}",
                               options.collective));
@@ -225,7 +270,8 @@ int run_select(const SelectOptions& options) {
 
 void select_options(CommandLine& line, CLI::App& app, SelectOptions& options) {
   line.takes_text(app.add_option("--collective", options.collective,
-                                 "allreduce, allgather ...; or of rows: allreduce_norm ...")
+                                 "allreduce, allgather ...; of rows: allreduce_norm ...; of GEMMs "
+                                 "that overlap: allgather_gemm ...")
                       ->type_name("NAME")
                       ->required());
   line.takes_text(app.add_option("--ranks", options.ranks, "how many ranks call")
@@ -246,7 +292,19 @@ void select_options(CommandLine& line, CLI::App& app, SelectOptions& options) {
   line.takes_number<uint64_t>(
       app.add_option("--rows", options.rows, "the same: rows of a message; left out: all")
           ->type_name("N"));
-  line.takes_text(app.add_option("--dtype", options.dtype, "data type (f32)")->type_name("TYPE"));
+  line.takes_number<uint64_t>(
+      app.add_option("--m", options.m, "of a GEMM that overlaps: rows of a rank's GEMM")
+          ->type_name("N"));
+  line.takes_number<uint64_t>(
+      app.add_option("--k", options.k, "the same: what it adds up over")->type_name("N"));
+  line.takes_number<uint64_t>(
+      app.add_option("--n", options.n, "the same: columns of each B, separated by commas")
+          ->delimiter(',')
+          ->type_name("N"));
+  line.takes_text(app.add_option("--dtype", options.dtype,
+                                 "data type (f32); of A and B, where out is then bf16 if it has 8 "
+                                 "bits")
+                      ->type_name("TYPE"));
   app.add_flag("--in-place", options.in_place,
                "the smaller of input and output is inside the larger");
   app.add_flag("--captured", options.captured, "the call is captured into a CUDA graph");

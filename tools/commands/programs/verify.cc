@@ -6,6 +6,7 @@
 #include <chrono>
 #include <deque>
 
+#include "compiler/builder/flag_order.h"
 #include "passes/prove/prove.h"
 #include "plans/format/plan_json.h"
 #include "runtime/choice/proofs/check_proof.h"
@@ -134,6 +135,8 @@ int verify_file(const VerifyOptions& options, const Target* target, const std::s
     return report.finish(code);
   }
   if (!input.program.split) return Input::usage(file + ": IR text must be 'split' to be proved");
+  // Programs have been warned of when they were built.
+  if (input.kind == InputKind::plan) warn_of_flag_order(input.program, input.diagnostics);
   ask_for_order(options, input.program);
   std::vector<Unordered> unordered;
   SumExpressions sums;
