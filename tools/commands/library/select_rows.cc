@@ -13,8 +13,7 @@ namespace mscclc {
 namespace {
 
 constexpr const char* kWhereLimitsAreFrom =
-    "limits for 2 ranks are measured; others are those of sums of as many bytes, or the cost "
-    "model's";
+    "limits for 2 ranks are measured; others are the cost model's";
 constexpr uint64_t kAny = ~uint64_t{0};
 
 int report(const Diagnostics& diagnostics, int code) {
