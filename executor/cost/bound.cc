@@ -165,11 +165,11 @@ Bound least(const Program& program, const Call& call, const Machine& machine) {
   const bool several = contract.ranks > machine.gpus;
   bound.link = Groups(program, call, 1, uses_switch(program)).bytes();
   if (several) bound.node = Groups(program, call, machine.gpus, false).bytes();
-  bound.rounds = bound.link.most() > 0 ? 1 : 0;
+  bound.hops = bound.link.most() > 0 ? 1 : 0;
   // On several nodes a GPU has its own network port, too; alone in a node it has nothing else.
   const uint64_t gpu =
       (machine.gpus > 1 ? machine.link_mb_per_s() : 0) + (several ? machine.nic_mb_per_s : 0);
-  if (bound.rounds == 0) return bound;
+  if (bound.hops == 0) return bound;
   bound.ns =
       std::max({static_cast<double>(message_ns(contract, machine)), rate(bound.link.most(), gpu),
                 rate(bound.node.most(), machine.nic_mb_per_s * machine.gpus)});

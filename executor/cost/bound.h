@@ -16,10 +16,10 @@ struct Bound {
     uint64_t out = 0, in = 0;
     uint64_t most() const { return std::max(out, in); }
   };
-  Bytes link;           ///< of the GPU that gives, or gets, most
-  Bytes node;           ///< of such a node
-  uint32_t rounds = 0;  ///< messages on the longest way
-  double ns = 0;        ///< of a call, when calls follow one another
+  Bytes link;         ///< of the GPU that gives, or gets, most
+  Bytes node;         ///< of such a node
+  uint32_t hops = 0;  ///< messages on the longest way
+  double ns = 0;      ///< of a call, when calls follow one another
 };
 
 /// Of plans that use a switch if the program does.

@@ -72,7 +72,7 @@ TEST_CASE("a switch adds up and sends to all, so that data goes out, or comes in
 
 TEST_CASE("a bound is the bytes over the rate, or a message that all wait for") {
   const Bound one = bound_of(CollectiveKind::allreduce, 4, 1200, machine_of(1, 4));
-  CHECK(one.rounds == 1);
+  CHECK(one.hops == 1);
   CHECK(one.ns == Approx(1800));
   CHECK(bound_of(CollectiveKind::allreduce, 4, 4, machine_of(1, 4)).ns == Approx(500));
   CHECK(bound_of(CollectiveKind::sendrecv, 4, 4, machine_of(1, 4)).ns == Approx(500));

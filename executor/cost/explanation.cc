@@ -149,7 +149,7 @@ std::optional<Explanation> explain(const Program& program, const Call& call, con
   if (!e.why_nothing.empty()) return e;
   e.us = timeline->back_to_back_ns / 1e3;
   e.alone_us = timeline->alone_ns / 1e3;
-  e.rounds = timeline->rounds;
+  e.hops = timeline->hops;
   e.bound = least(program, call, machine);
   const std::vector<PathPart> path = critical_path(*timeline);
   e.causes_us = shares(path);

@@ -65,7 +65,7 @@ struct Explanation {
   std::string why_nothing;
   double us = 0;        ///< of a call, when calls follow one another
   double alone_us = 0;  ///< of a call before which nothing ran
-  uint32_t rounds = 0;  ///< messages on the longest way
+  uint32_t hops = 0;    ///< messages on the longest way
   Bound bound;
   std::array<double, kCauses> causes_us{};  ///< of the call alone
   std::vector<PathLine> path;
@@ -73,6 +73,7 @@ struct Explanation {
   uint64_t scratch_bytes = 0;  ///< of the rank that has most
   std::vector<SyncLine> syncs;
   std::vector<PassLine> passes;
+  std::string from_table;  ///< parameters of a program of rows, "B=8,T=768"; "": all are given
   std::string why_picked;  ///< "" if the library was not asked
   std::vector<ChoiceLine> choices;
 
@@ -94,6 +95,8 @@ std::string exact_size_text(uint64_t bytes);
 std::string nothing_text(const Explanation& e);
 /// A line that says so; "" if the plan is proved, or was not asked about.
 std::string not_proved_text(const Explanation& e);
+/// A line with the parameters that the table of rows gave; "" if it gave none.
+std::string from_table_text(const Explanation& e);
 std::string explanation_text(const Explanation& e);
 /// One JSON object, with a line break at its end; docs/cost_model.md has its keys.
 std::string explanation_json(const Explanation& e);

@@ -60,8 +60,8 @@ std::string explanation_json(const Explanation& e) {
               {"us", rounded(e.us)},
               {"alone_us", rounded(e.alone_us)},
               {"bound_us", rounded(e.bound.ns / 1e3)},
-              {"rounds", e.rounds},
-              {"least_rounds", e.bound.rounds},
+              {"hops", e.hops},
+              {"least_hops", e.bound.hops},
               {"limit", kCauseNames[static_cast<size_t>(e.limit())]},
               {"causes_us", causes_json(e)},
               {"blocks", e.blocks},
@@ -73,6 +73,7 @@ std::string explanation_json(const Explanation& e) {
     out["rows"] = e.rows;
     out["columns"] = e.columns;
   }
+  if (!e.from_table.empty()) out["from_table"] = e.from_table;
   if (e.asked_bytes) out["asked_bytes"] = *e.asked_bytes;
   if (!e.why_nothing.empty()) out["nothing_launched"] = e.why_nothing;
   if (e.not_proved) {

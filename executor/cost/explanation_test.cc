@@ -27,8 +27,8 @@ TEST_CASE("an explanation's parts agree with one another") {
   CHECK(e.bytes == 1 << 20);
   CHECK(e.ranks == 2);
   CHECK(e.blocks == 1);
-  CHECK(e.rounds == 2);
-  CHECK(e.bound.rounds == 1);
+  CHECK(e.hops == 2);
+  CHECK(e.bound.hops == 1);
   CHECK(e.scratch_bytes == 0);
   double causes = 0, path = 0;
   for (const double us : e.causes_us) causes += us;

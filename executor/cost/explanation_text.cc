@@ -52,7 +52,7 @@ std::string figures(const Explanation& e) {
         "times that\n",
         bound, e.us / bound);
   }
-  text += fmt::format("rounds    {}; at least {}\n", e.rounds, e.bound.rounds);
+  text += fmt::format("hops      {}; at least {}\n", e.hops, e.bound.hops);
   text += fmt::format("limit     {}:", kCauseNames[static_cast<size_t>(e.limit())]);
   for (size_t c = 0; c < kCauses; ++c) {
     if (e.causes_us[c] <= 0) continue;
@@ -62,10 +62,11 @@ std::string figures(const Explanation& e) {
   text += fmt::format("\nblocks    {} a rank, {} threads each\nscratch   {} a rank\n", e.blocks,
                       e.threads, size_text(e.scratch_bytes));
   if (e.columns == 0) return text;
-  return text + fmt::format(
-                    "rows      {} of {} columns; the time of their function is not fitted to "
-                    "measurements: it counts what is read and written, not what is computed\n",
-                    e.rows, e.columns);
+  return text + from_table_text(e) +
+         fmt::format(
+             "rows      {} of {} columns; the time of their function is not fitted to "
+             "measurements: it counts what is read and written, not what is computed\n",
+             e.rows, e.columns);
 }
 
 std::string traffic(const Explanation& e) {
@@ -134,6 +135,12 @@ std::string choices(const Explanation& e) {
 
 std::string nothing_text(const Explanation& e) {
   return e.why_nothing.empty() ? "" : "nothing is launched: " + e.why_nothing;
+}
+
+std::string from_table_text(const Explanation& e) {
+  if (e.from_table.empty()) return "";
+  return fmt::format("table     {}: what plans/rows/library.json gives the program\n",
+                     e.from_table);
 }
 
 std::string not_proved_text(const Explanation& e) {

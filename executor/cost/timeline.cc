@@ -207,7 +207,7 @@ void Run::end_of_block(uint32_t block) {
   RankState& state = rank_of(b);
   ends_[b.call] = std::max(ends_[b.call], now());
   if (b.call == 0) {
-    out_.rounds = std::max(out_.rounds, b.hops);
+    out_.hops = std::max(out_.hops, b.hops);
     if (b.last_record != kNoRecord &&
         (out_.final_record == kNoRecord ||
          out_.records[b.last_record].end >= out_.records[out_.final_record].end)) {

@@ -67,7 +67,7 @@ enum class Detail : uint8_t { steps, arrows };
 struct Timeline {
   double alone_ns = 0;                ///< of a call before which nothing ran
   double back_to_back_ns = 0;         ///< of each further call, when calls follow one another
-  uint32_t rounds = 0;                ///< messages on the longest way through a call
+  uint32_t hops = 0;                  ///< messages on the longest way through a call
   uint64_t events = 0;                ///< of the simulation: what it costs, on any computer
   uint32_t final_record = kNoRecord;  ///< the step of the first call that ends last
   std::vector<StepRecord> records;    ///< of the first call

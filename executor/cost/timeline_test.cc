@@ -78,7 +78,7 @@ TEST_CASE("an exchange takes two ways and its bytes") {
   const Timeline timeline = timeline_of(t.program, plain_machine(2), 5000);
   CHECK(timeline.alone_ns == Approx(1000 + 5000 + 1000));
   CHECK(timeline.back_to_back_ns == Approx(7000));
-  CHECK(timeline.rounds == 2);
+  CHECK(timeline.hops == 2);
   check_path(timeline);
   CHECK(share_of(timeline, Cause::latency) == Approx(2000));
   CHECK(share_of(timeline, Cause::link) == Approx(5000));
@@ -115,7 +115,7 @@ TEST_CASE("packets need no signal, and what waits for them goes on with the last
   Machine m = plain_machine(2);
   const Timeline timeline = timeline_of(t.program, m, 4096);
   CHECK(timeline.alone_ns == Approx(2 * 4096 + 1000));  // twice the bytes on the wire
-  CHECK(timeline.rounds == 1);
+  CHECK(timeline.hops == 1);
   CHECK(timeline.loads[shared_index(0, Shared::egress)] == 8192);
   CHECK(timeline.loads[shared_index(1, Shared::ingress)] == 8192);
   check_path(timeline);
@@ -134,15 +134,15 @@ TEST_CASE("packets to peers take their way, whatever else an op writes first") {
   }
 }
 
-TEST_CASE("rounds count messages, whether a block had to wait for them or not") {
+TEST_CASE("hops count messages, whether a block had to wait for them or not") {
   const TestProgram t = testing::one_shot(4, 1, PacketFormat::LL16);
   Machine m = plain_machine(4);
-  CHECK(timeline_of(t.program, m, 1 << 20).rounds == 1);
+  CHECK(timeline_of(t.program, m, 1 << 20).hops == 1);
   // All has come long before a slow block looks.
   m.nvlink_latency_ns = 0;
   m.nvlink_mb_per_s = m.memory_mb_per_s;
   m.block_packet_round_ns = 1000;
-  CHECK(timeline_of(t.program, m, 1 << 20).rounds == 1);
+  CHECK(timeline_of(t.program, m, 1 << 20).hops == 1);
 }
 
 TEST_CASE("kernels of packets have no more than 512 threads, whatever a plan asks for") {

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "ir/contract/collectives.h"
 #include "ir/contract/order.h"
@@ -37,6 +40,16 @@ struct LibraryCall {
   uint32_t ranks_per_node() const { return nodes == 0 ? 0 : ranks / nodes; }
   bool operator==(const LibraryCall&) const = default;
 };
+
+/// A program with parameters, as FILE of a command may be: "allreduce_push:R=8,B=128".
+inline std::string program_text(const std::string& program,
+                                const std::vector<std::pair<std::string, std::string>>& defines) {
+  std::string text = program;
+  for (const auto& [key, value] : defines) {
+    text += (text.size() == program.size() ? ':' : ',') + key + '=' + value;
+  }
+  return text;
+}
 
 /// The rank to which rank 0 of so many sends by a shift. REQUIRES: there is one.
 inline int64_t receiver_of_0(int64_t shift, uint32_t ranks) {

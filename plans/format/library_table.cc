@@ -60,11 +60,7 @@ std::vector<std::pair<std::string, std::string>> LibraryChoice::defines(
 }
 
 std::string LibraryChoice::name(const LibraryCall& call) const {
-  std::string text = program;
-  for (const auto& [key, value] : defines(call)) {
-    text += fmt::format("{}{}={}", text.size() == program.size() ? ':' : ',', key, value);
-  }
-  return text;
+  return program_text(program, defines(call));
 }
 
 std::string LibraryChoice::plan_file(const LibraryCall& call) const {

@@ -140,9 +140,7 @@ std::vector<std::pair<std::string, std::string>> RowEntry::defines(const RowCall
 }
 
 std::string RowEntry::choice_text(const RowCall& call) const {
-  std::string text = program;
-  for (const auto& [key, value] : defines(call)) text += fmt::format(" {}={}", key, value);
-  return text;
+  return program_text(program, defines(call));
 }
 
 std::optional<RowTable> RowTable::parse(std::string_view text, const std::string& name,

@@ -47,7 +47,7 @@ struct RowEntry {
   uint64_t most_rows(const RowCall& call) const;
   /// The program's parameters for a call: R and N, and those of the table.
   std::vector<std::pair<std::string, std::string>> defines(const RowCall& call) const;
-  /// "allreduce_norm_1shot R=2 N=6144 B=8 T=768"
+  /// As FILE of a command may be: "allreduce_norm_1shot:R=2,N=6144,B=8,T=768".
   std::string choice_text(const RowCall& call) const;
 };
 

@@ -57,11 +57,11 @@ TEST_CASE("threads come from the row: one for 16 bytes of it, whole warps, 1024 
     const RowCall call{"allreduce_norm", 2, columns, 1, dtype};
     return builtin_row_table().choose(call).first->choice_text(call);
   };
-  CHECK(threads(8, Dtype::f16) == "allreduce_norm_1shot R=2 N=8 B=1 T=32 F=sentinel");
-  CHECK(threads(2880, Dtype::bf16) == "allreduce_norm_1shot R=2 N=2880 B=1 T=384 F=sentinel");
-  CHECK(threads(2880, Dtype::f32) == "allreduce_norm_1shot R=2 N=2880 B=1 T=736 F=sentinel");
-  CHECK(threads(5120, Dtype::bf16) == "allreduce_norm_1shot R=2 N=5120 B=1 T=640 F=sentinel");
-  CHECK(threads(16384, Dtype::bf16) == "allreduce_norm_1shot R=2 N=16384 B=1 T=1024 F=sentinel");
+  CHECK(threads(8, Dtype::f16) == "allreduce_norm_1shot:R=2,N=8,B=1,T=32,F=sentinel");
+  CHECK(threads(2880, Dtype::bf16) == "allreduce_norm_1shot:R=2,N=2880,B=1,T=384,F=sentinel");
+  CHECK(threads(2880, Dtype::f32) == "allreduce_norm_1shot:R=2,N=2880,B=1,T=736,F=sentinel");
+  CHECK(threads(5120, Dtype::bf16) == "allreduce_norm_1shot:R=2,N=5120,B=1,T=640,F=sentinel");
+  CHECK(threads(16384, Dtype::bf16) == "allreduce_norm_1shot:R=2,N=16384,B=1,T=1024,F=sentinel");
 }
 
 TEST_CASE("tables of rows are refused with their place") {

@@ -41,8 +41,8 @@ def choose_rows(
     what the bits of its sums keep to; None: as MSCCLC_ORDER says. An error where no plan keeps it."""
     text, most = ctypes.c_void_p(), ctypes.c_uint64()
     _ask(name, ranks, columns, rows, dtype, order, None, ctypes.byref(text), ctypes.byref(most))
-    program, *params = _taken(text).split(" ")
-    return RowChoice(program, dict(one.split("=", 1) for one in params), most.value)
+    program, params = _taken(text).split(":")
+    return RowChoice(program, dict(one.split("=", 1) for one in params.split(",")), most.value)
 
 
 def row_plan(

@@ -100,7 +100,7 @@ def rows_that_vary(ranks):
     compiled, by = compiled_by(plain_norm, RowFusion(max_bytes=most))
     before = dict(fusion.calls())
     with in_order():
-        for rows in (2, 1, 7, 1200, 1600, large, large + 1, 0, 3):
+        for rows in (2, 1, 7, 2400, 3200, large, large + 1, 0, 3):
             given = inputs(rows, columns, torch.float32, ranks)
             for one in given[:2]:
                 torch._dynamo.maybe_mark_dynamic(one, 0)
@@ -109,7 +109,7 @@ def rows_that_vary(ranks):
     assert len(by.report().replaced) <= 3 and not by.report().left, by.report()
     found = {name: count - before.get(name, 0) for name, count in fusion.calls().items()}
     found = {name: count for name, count in found.items() if count}
-    # 1200 and 1600 rows are more than 128 KiB, and than 512 rows.
+    # 2400 and 3200 rows are more than 512 KiB, and than 512 rows.
     many = {"one_shot_read": 3} if ranks.size == 2 else {"two_shots": 2, "two_shots_plain": 1}
     assert found == {"one_shot": 4, **many, "alone": 1}, found
 

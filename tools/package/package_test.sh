@@ -29,6 +29,10 @@ use_command() { # PREFIX
   (PATH=$prefix/bin:$PATH eval "$made -o allreduce.json")
   try run "$mscclc" run allreduce.json --bytes 64K
   try registry "$mscclc" registry check .
+  made=$("$mscclc" select --collective allreduce_norm --ranks 2 --columns 64 --rows 1)
+  [[ $made == "mscclc compile $prefix/share/mscclc/plans/rows/"* ]] || fail "select of rows: $made"
+  (PATH=$prefix/bin:$PATH eval "$made -o rows.json")
+  try rows "$mscclc" run rows.json --bytes 1K
 
   # The command of Python finds its package, the library and the compiler.
   cp "$gather" gather.py

@@ -4,7 +4,7 @@
 set -euo pipefail
 prefix=$1
 : "${mscclc:?}" "${man_page:?}" "${license:?}" "${plans:?}" "${libmscclc:?}" "${libnccl:?}" "${audit:?}"
-: "${header:?}" "${config:?}" "${examples:?}" "${kernels:?}" "${python:?}"
+: "${header:?}" "${config:?}" "${examples:?}" "${kernels:?}" "${python:?}" "${rows:?}"
 
 put() { # FOLDER FILE...: as the prefix's files
   local folder=$1
@@ -16,6 +16,8 @@ install -D -m 755 "$mscclc" "$prefix/bin/mscclc"
 install -D -m 644 "$license" "$prefix/share/doc/mscclc/copyright"
 # shellcheck disable=SC2086  # several files
 put share/mscclc/plans $plans
+# shellcheck disable=SC2086
+put share/mscclc/plans/rows $rows
 version=$("$mscclc" --version | cut -d' ' -f2)
 
 # What 'mscclc mscclpp' runs: the package without what torch needs, which the wheel has.

@@ -71,19 +71,29 @@ Result<std::vector<ReduceOp>> parse_ops(const std::vector<std::string>& names) {
 
 }  // namespace
 
-/// -b, -e and -f as nccl-tests has them; or --bytes.
+/// -b, -e and -f as nccl-tests has them; or --rows, or --bytes.
 std::string sizes_text(const RunOptions& options) {
+  if (!options.rows.empty()) return options.rows;
   if (options.first_bytes.empty()) return options.bytes;
   if (options.last_bytes.empty()) return options.first_bytes;
   const std::string factor = options.factor.empty() ? "2" : options.factor;
   return options.first_bytes + ":" + options.last_bytes + ":" + factor;
 }
 
+/// So that no number of bytes overflows, whatever the columns and the type.
+constexpr uint64_t kMostRows = uint64_t{1} << 36;
+
 Result<Work> parse_work(const RunOptions& options) {
   const auto sizes = parse_sizes(sizes_text(options));
   if (!sizes) {
-    return Error{(options.first_bytes.empty() ? "--bytes: " : "-b, -e, -f: ") +
+    return Error{(!options.rows.empty()         ? "--rows: "
+                  : options.first_bytes.empty() ? "--bytes: "
+                                                : "-b, -e, -f: ") +
                  sizes.error().text()};
+  }
+  const uint64_t most = *std::ranges::max_element(*sizes);
+  if (!options.rows.empty() && most > kMostRows) {
+    return Error{fmt::format("--rows: {} rows are no message", most)};
   }
   const auto dtypes = parse_dtypes(options.dtypes);
   if (!dtypes) return dtypes.error();
@@ -104,8 +114,9 @@ std::vector<RunSpec> specs_of(const RunOptions& options, const Work& work,
   const size_t ops = contract.reduces() ? work.ops.size() : 1;
   for (const Dtype dtype : work.dtypes) {
     for (size_t i = 0; i < ops; ++i) {
-      for (const uint64_t bytes : work.sizes) {
-        specs.push_back({.bytes = bytes,
+      for (const uint64_t size : work.sizes) {
+        const uint64_t row = uint64_t{contract.columns} * info(dtype).bytes;
+        specs.push_back({.bytes = options.rows.empty() ? size : size * row,
                          .dtype = dtype,
                          .op = work.ops[i],
                          .accumulate = work.accumulate,
@@ -128,8 +139,8 @@ constexpr double kGiB = double{1 << 30};
 }  // namespace
 
 // What the run would need against what the machine has, before it is killed for it.
-std::optional<Error> lack_of_memory(const Program& program, const std::vector<uint64_t>& sizes) {
-  const uint64_t largest = *std::max_element(sizes.begin(), sizes.end());
+std::optional<Error> lack_of_memory(const Program& program, std::span<const RunSpec> specs) {
+  const uint64_t largest = std::ranges::max_element(specs, {}, &RunSpec::bytes)->bytes;
   const double needed = memory_needed(program, largest);
   if (needed <= machine_memory()) return std::nullopt;
   return Error{
@@ -183,12 +194,26 @@ std::optional<Error> why_not_in_place(const RunOptions& options, const Contract&
   return Error{"--in-place: the program promises nothing where input and output coincide"};
 }
 
-std::optional<Error> why_no_rows(const Program& program, std::span<const RunSpec> specs) {
+std::optional<Error> why_no_rows(const RunOptions& options, const Program& program,
+                                 std::span<const RunSpec> specs) {
   const Contract& c = program.contract;
-  if (c.columns == 0) return std::nullopt;
+  if (c.columns == 0) {
+    return options.rows.empty()
+               ? std::nullopt
+               : std::optional(Error{"--rows: it is for collectives of rows, and this is none"});
+  }
   for (const RunSpec& spec : specs) {
     const uint32_t row = unit_of_part(program, spec.dtype);
-    if (spec.bytes == 0 || Chunking::part_for_message(c, spec.bytes, row) != 0) continue;
+    const uint64_t part = Chunking::part_for_message(c, spec.bytes, row);
+    const uint64_t whole = Chunking(c, part, program.granule(spec.dtype)).message_bytes();
+    if (!options.rows.empty() && whole != spec.bytes) {
+      return Error{
+          fmt::format("--rows: {} rows are not divided among {} ranks; a message has a "
+                      "multiple of {}",
+                      spec.bytes / row, c.ranks,
+                      Chunking(c, row, program.granule(spec.dtype)).message_bytes() / row)};
+    }
+    if (spec.bytes == 0 || part != 0) continue;
     return Error{fmt::format("a message of {} bytes holds no row of {} {}: the least has {}",
                              spec.bytes, c.columns, info(spec.dtype).name,
                              Chunking(c, row, program.granule(spec.dtype)).message_bytes())};

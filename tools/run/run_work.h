@@ -23,6 +23,7 @@ struct RunOptions {
   InputOptions input;              ///< its file: the first
   std::string target;              ///< name or file; empty: no limits
   std::string bytes = "1M", accumulate;
+  std::string rows;  ///< of a message of rows, instead of its bytes; empty: not given
   std::string first_bytes, last_bytes, factor;  ///< as nccl-tests says it; empty: not given
   std::vector<std::string> dtypes = {"f32"}, ops = {"sum"};
   bool in_place = false, adversarial = false;
@@ -48,7 +49,7 @@ struct RunOptions {
 
 // What to run: every combination of these.
 struct Work {
-  std::vector<uint64_t> sizes;
+  std::vector<uint64_t> sizes;  ///< in bytes, or rows if these were given
   std::vector<Dtype> dtypes;
   std::vector<ReduceOp> ops;
   std::optional<Dtype> accumulate;
@@ -65,14 +66,14 @@ struct Totals {
 std::vector<std::string_view> dtype_names();
 std::vector<std::string_view> op_names();
 
-/// Parses --bytes, --dtype, --op and --accumulate.
+/// Parses --bytes or --rows, --dtype, --op and --accumulate.
 Result<Work> parse_work(const RunOptions& options);
 /// The runs of `work` in the order of the table's rows.
 std::vector<RunSpec> specs_of(const RunOptions& options, const Work& work,
                               const Contract& contract);
 /// What a run would need against what the machine has, before it is killed for it: where that is
 /// too little.
-std::optional<Error> lack_of_memory(const Program& program, const std::vector<uint64_t>& sizes);
+std::optional<Error> lack_of_memory(const Program& program, std::span<const RunSpec> specs);
 /// The same of several plans in one run, with a size each.
 std::optional<Error> lack_of_memory(std::span<const PlacedPlan> plans,
                                     const std::vector<uint64_t>& sizes);
@@ -83,8 +84,9 @@ int load_to_run(const RunOptions& options, Input& input);
 std::optional<Error> why_not_in_place(const RunOptions& options, const Contract& contract);
 
 /// Which size holds no row of a program of rows, if one does: nothing would be tried, and nothing
-/// found wrong. A size of 0 is meant so.
-std::optional<Error> why_no_rows(const Program& program, std::span<const RunSpec> specs);
+/// found wrong. A size of 0 is meant so. With --rows: why there are no messages of so many.
+std::optional<Error> why_no_rows(const RunOptions& options, const Program& program,
+                                 std::span<const RunSpec> specs);
 
 /// "64 KiB of f32, sum", for Progress.
 std::string spec_text(const RunSpec& spec);

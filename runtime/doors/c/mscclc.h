@@ -474,7 +474,7 @@ MSCCLC_API mscclc_result_t mscclc_compile(const char *source, size_t bytes, cons
 /* The library's plan for "allreduce_norm" or another of docs/fusion.md, proved, for up to 72 ranks.
  * `rows`: of the message, the larger of input and output. `order`: of the sum; default: as
  * MSCCLC_ORDER says. One that no plan keeps is MSCCLC_INVALID_USAGE. *json, the plan, and *choice,
- * what it was compiled of ("allreduce_norm_1shot R=2 N=6144 B=8 T=768"), are to be freed by
+ * what it was compiled of ("allreduce_norm_1shot:R=2,N=6144,B=8,T=768"), are to be freed by
  * mscclc_free(); *most_rows: it is the same up to so many. Each may be NULL; without `json` nothing
  * is compiled. Local; any thread; needs no communicator. */
 MSCCLC_API mscclc_result_t mscclc_row_plan(const char *name, uint32_t ranks, uint64_t columns,

@@ -169,7 +169,7 @@ static void by_shape(void) {
   uint64_t most = 0;
   OK(mscclc_row_plan("allreduce_norm", 2, 6144, 6, MSCCLC_BF16, MSCCLC_ORDER_DEFAULT, &plan,
                      &choice, &most));
-  CHECK(strcmp(choice, "allreduce_norm_1shot R=2 N=6144 B=8 T=768 F=sentinel") == 0);
+  CHECK(strcmp(choice, "allreduce_norm_1shot:R=2,N=6144,B=8,T=768,F=sentinel") == 0);
   CHECK(most == 8);
   CHECK(strstr(plan, "\"name\":\"allreduce_norm_1shot\"") != NULL);
   CHECK(strstr(plan, "\"proof\"") != NULL);

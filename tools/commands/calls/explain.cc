@@ -13,6 +13,7 @@
 #include "passes/prove/why_not_proved.h"
 #include "plans/format/machines/machine.h"
 #include "plans/format/plan_json.h"
+#include "plans/format/row_table.h"
 #include "runtime/support/process/quiet_thread.h"
 #include "tools/io/command_line.h"
 #include "tools/io/files.h"
@@ -106,8 +107,15 @@ class ProofBeside {
   std::thread thread_;
 };
 
-int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& sizes, Dtype dtype,
-                  Input& input, const Machine& machine, const std::vector<cost::PassLine>& passes) {
+struct ExplainedCalls {
+  std::vector<uint64_t> sizes;
+  Dtype dtype;
+  std::string from_table;  ///< parameters
+};
+
+int explain_sizes(const ExplainOptions& options, const ExplainedCalls& calls, Input& input,
+                  const Machine& machine, const std::vector<cost::PassLine>& passes) {
+  const auto& [sizes, dtype, from_table] = calls;
   const bool table = sizes.size() > 1 && !options.json;
   std::optional<SumOrder> order;  // of the calls whose choice is explained
   if (!table && !options.no_choices) {
@@ -123,8 +131,11 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
     input.report();
     if (!explanation) return kWrongProgram;
     explanation->not_proved = proof.why_not();
+    explanation->from_table = from_table;
     if (table) {
-      if (std::exchange(first, false)) put(not_proved_text(*explanation) + table_head());
+      if (std::exchange(first, false)) {
+        put(not_proved_text(*explanation) + from_table_text(*explanation) + table_head());
+      }
       put(table_row(*explanation));
       continue;
     }
@@ -138,6 +149,60 @@ int explain_sizes(const ExplainOptions& options, const std::vector<uint64_t>& si
       return code;
   }
   return kFine;
+}
+
+/// What -D or FILE gives a parameter.
+std::optional<std::string> given(const InputOptions& input, const std::string& parameter) {
+  const size_t colon = std::min(input.file.find(':'), input.file.size());
+  std::string all = fmt::format(",{},", fmt::join(input.defines, ","));
+  if (colon != input.file.size()) all += input.file.substr(colon + 1) + ",";
+  const std::string begin = fmt::format(",{}=", parameter);
+  const size_t at = all.find(begin);
+  if (at == all.npos) return std::nullopt;
+  return all.substr(at + begin.size(), all.find(',', at + 1) - at - begin.size());
+}
+
+/// Of how many ranks a program with the parameter R is; 0: it has none.
+uint32_t ranks_of(const ExplainOptions& options) {
+  if (options.ranks != 0) return options.ranks;
+  const std::string text = look_into_program(options.input.file).value_or("");
+  const std::string begin = "\nparam      R = ";
+  const size_t at = text.find(begin);
+  const std::string own =
+      at == text.npos ? "0"
+                      : text.substr(at + begin.size(), text.find(',', at) - at - begin.size());
+  return static_cast<uint32_t>(parse_bytes(given(options.input, "R").value_or(own)).value_or(0));
+}
+
+/// The entry that picks a program for a call, or for one that is nearly so large, if there is one.
+const RowEntry* entry_of(const std::string& program, RowCall call) {
+  const RowEntry* found = nullptr;
+  for (const RowEntry& e : builtin_row_table().entries()) {
+    if (e.program != program || call.ranks < e.min_ranks || call.ranks > e.max_ranks) continue;
+    found = &e;
+    if (!e.why_not(call)) break;
+  }
+  return found;
+}
+
+/// Gives a program of rows, named, the parameters that the table has for a call of its shape; but
+/// not those that its user gives. "B=8,T=768": which they are.
+std::string set_table_parameters(ExplainOptions& options, uint64_t bytes, Dtype dtype) {
+  InputOptions& input = options.input;
+  constexpr uint64_t kMostColumns = 1 << 20;  // of any program of rows
+  const uint64_t columns = options.columns.value_or(0);
+  if (columns == 0 || columns > kMostColumns) return "";
+  RowCall call{.name = "", .ranks = ranks_of(options), .columns = columns, .dtype = dtype};
+  call.rows = options.rows.value_or(bytes / call.row_bytes());
+  const RowEntry* const entry = entry_of(input.file.substr(0, input.file.find(':')), call);
+  if (entry == nullptr) return "";
+  std::vector<std::string> set;
+  for (const auto& [name, value] : entry->defines(call)) {
+    if (name == "R" || name == "N" || given(input, name)) continue;
+    set.push_back(fmt::format("{}={}", name, value));
+  }
+  input.defines.insert(input.defines.end(), set.begin(), set.end());
+  return fmt::format("{}", fmt::join(set, ","));
 }
 
 /// --ranks and --columns are parameters of the program, where it has such.
@@ -188,6 +253,7 @@ int run_explain(ExplainOptions& options) {
   }
   const auto dtype = find_dtype(options.dtype);
   if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
+  const std::string from_table = set_table_parameters(options, sizes->back(), *dtype);
   if (const auto error = set_parameters(options)) return refuse(error->text());
   Input input(options.input);
   PassTrace trace;
@@ -208,7 +274,7 @@ int run_explain(ExplainOptions& options) {
                        runs_at_once(input.program, *target, input.diagnostics);
   input.report();
   if (!can_run) return target ? kWrongProgram : kUsage;
-  return explain_sizes(options, *sizes, *dtype, input, *machine, trace.lines());
+  return explain_sizes(options, {*sizes, *dtype, from_table}, input, *machine, trace.lines());
 }
 
 void explain_options(CommandLine& line, CLI::App& app, ExplainOptions& options) {

@@ -70,7 +70,7 @@ int run_schedule(const RunOptions& options) {
   input.report();
   if (!schedule) return kWrongProgram;
   const RunSpec& spec = schedule->spec;
-  if (const auto lack = lack_of_memory(input.program, {spec.bytes})) return Input::usage(*lack);
+  if (const auto lack = lack_of_memory(input.program, {&spec, 1})) return Input::usage(*lack);
   print_simulator_heading(options, input.program, *spec.in_place, spec.iterations);
   Simulator runner(input.program);
   Totals totals;
@@ -127,9 +127,9 @@ int run_run(RunOptions& options) {
   if (const int code = load_to_run(options, input); code != kFine) return code;
   const Program& program = input.program;
   if (const auto why = why_not_in_place(options, program.contract)) return Input::usage(*why);
-  if (const auto lack = lack_of_memory(program, work.sizes)) return Input::usage(*lack);
   const std::vector<RunSpec> specs = specs_of(options, work, program.contract);
-  if (const auto why = why_no_rows(program, specs)) return Input::usage(*why);
+  if (const auto lack = lack_of_memory(program, specs)) return Input::usage(*lack);
+  if (const auto why = why_no_rows(options, program, specs)) return Input::usage(*why);
   if (const auto why = why_no_timeline(options, specs)) return Input::usage(*why);
   if (const int code = machine_fits(options, input); code != kFine) return code;
   if (options.device != "host") return run_ranks(options, input, specs);
@@ -218,7 +218,7 @@ void add_schedule_options(CommandLine& line, CLI::App& app, RunOptions& options)
              "replay a schedule that 'mscclc verify --witness' wrote; it also says what to run")
           ->type_name("FILE");
   for (const char* name : {"--bytes", "-b", "--dtype", "--op", "--accumulate", "--in-place",
-                           "--iters", "--schedule-seed", "--adversarial"}) {
+                           "--iters", "--schedule-seed", "--adversarial", "--rows"}) {
     schedule->excludes(app.get_option(name));
   }
 }
@@ -259,6 +259,12 @@ void run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
                                  "of a row: -D N=..., where the program has N, or any multiple "
                                  "of some where it says 'columns: 64..'")
                       ->type_name("N"));
+  line.takes_text(app.add_option("--rows", options.rows,
+                                 "of a collective of rows: how many a message has, as "
+                                 "--bytes says sizes, instead of that")
+                      ->type_name("SIZES")
+                      ->excludes(app.get_option("--bytes"))
+                      ->excludes(app.get_option("-b")));
   app.add_flag("--in-place", options.in_place, "let input and output coincide");
   line.takes_text(app.add_option("--iters", options.iterations,
                                  "calls in succession, each checked; the time is their mean "

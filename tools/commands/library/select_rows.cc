@@ -13,8 +13,7 @@ namespace mscclc {
 namespace {
 
 constexpr const char* kWhereLimitsAreFrom =
-    "limits for 2 ranks are measured; others are those of sums of as many bytes, or the cost "
-    "model's";
+    "limits for 2 ranks are measured; others are the cost model's";
 constexpr uint64_t kAny = ~uint64_t{0};
 
 int report(const Diagnostics& diagnostics, int code) {
@@ -53,15 +52,6 @@ void show_all(const Library& library, const RowTable& table, RowCall call) {
   }
 }
 
-/// As FILE of a command may be: "allreduce_norm_1shot:R=2,N=6144,B=8,T=768".
-std::string name_of(const RowEntry& entry, const RowCall& call) {
-  std::string text = entry.program;
-  for (const auto& [name, value] : entry.defines(call)) {
-    text += fmt::format("{}{}={}", text.size() == entry.program.size() ? ":" : ",", name, value);
-  }
-  return text;
-}
-
 /// "2 ranks, at most 64 rows and 4194304 bytes, here 64 rows"
 std::string limits_text(const RowEntry& entry, uint64_t most_here) {
   std::string text = entry.max_ranks == RowEntry().max_ranks ? std::string("any number of ranks")
@@ -78,12 +68,13 @@ std::string limits_text(const RowEntry& entry, uint64_t most_here) {
 
 void show_why(const RowTable& table, const RowCall& call) {
   const auto [picked, most] = table.choose(call);
-  const std::string name = name_of(*picked, call);
+  const std::string name = picked->choice_text(call);
   std::vector<PassedOver> passed_over;
   for (const RowEntry& e : table.entries()) {
     if (e.name != call.name || &e == picked) continue;
     const auto why = e.why_not(call);
-    passed_over.push_back({name_of(e, call), why.value_or(fmt::format("'{}' goes first", name))});
+    passed_over.push_back(
+        {e.choice_text(call), why.value_or(fmt::format("'{}' goes first", name))});
   }
   put(fmt::format("{}: the first entry of plans/rows/library.json that fits: it is for {}\n{}\n{}",
                   name, limits_text(*picked, most), kWhereLimitsAreFrom,
