@@ -116,6 +116,7 @@ std::shared_ptr<const OrderedKernels> CachingKernelMaker::order(const KernelOrde
     return made;
   }
   if (!is_new || made->result() != nullptr) return made;
+  std::call_once(prepared_, [&] { compiler->prepare(order.architecture); });
   const auto taken = background_thread().add(
       [this, key, source = *source, made, jobs = jobs_, architecture = order.architecture] {
         make(key, source, architecture, made);

@@ -86,6 +86,11 @@ class Nvrtc final : public CubinCompiler {
     return *std::move(cubin);
   }
 
+  /// Its built-ins, and tables that only a kernel needs.
+  void prepare(const std::string& architecture) const override {
+    (void)compile("__global__ void first() {}\n", architecture);
+  }
+
  private:
   /// What the library says of a program, by its size and then itself.
   static std::optional<std::string> text(ProgramHandle program,

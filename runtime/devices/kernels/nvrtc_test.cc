@@ -1,5 +1,7 @@
 // libnvrtc is given all that it needs, and what it says is passed on.
 // tests/compiled/real_nvrtc_test.cc compiles kernels by the real one.
+#include <dlfcn.h>
+
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "runtime/devices/kernels/cubin_compiler.h"
+#include "runtime/support/process/open_library.h"
 
 namespace mscclc {
 namespace {
@@ -25,6 +28,17 @@ TEST_CASE("NVRTC gets source, headers and architecture") {
         "header optional\nheader span\nheader string_view\nheader type_traits\n"
         "header cuda_runtime.h\n--std=c++20\n--device-as-default-execution-space\n"
         "--gpu-architecture=sm_90\n");
+}
+
+TEST_CASE("NVRTC is prepared by a kernel that it compiles") {
+  const auto compiler = open_nvrtc(kFake);
+  REQUIRE(compiler);
+  const auto* const compilations =
+      static_cast<int*>(::dlsym(*open_library(kFake), "nvrtc_fake_compilations"));
+  REQUIRE(compilations != nullptr);
+  const int before = *compilations;
+  (*compiler)->prepare("sm_90");
+  CHECK(*compilations == before + 1);
 }
 
 TEST_CASE("what NVRTC says of an error is passed on") {

@@ -80,6 +80,11 @@ TEST_CASE("a process that ends lets the compilation end that is under way, and d
   CHECK(testing::right_in_longer_times(is_right));
 }
 
+KernelOrder some_order() {
+  return {std::make_shared<const Program>(testing::one_shot(2, 2, PacketFormat::LL16).program),
+          std::string(64, 'd'), "sm_90", false};
+}
+
 /// Waits for the end of the test.
 class StoppedCompiler final : public CubinCompiler {
  public:
@@ -133,9 +138,7 @@ TEST_CASE("a process that ends does not wait for what another one compiles, nor 
           return std::make_unique<StoppedCompiler>();
         },
         KernelCache({folder}));
-    ordered = maker->order(
-        {std::make_shared<const Program>(testing::one_shot(2, 2, PacketFormat::LL16).program),
-         std::string(64, 'd'), "sm_90", false});
+    ordered = maker->order(some_order());
   };
   shared_page = make_shared_page();
   const pid_t other = fork();
@@ -161,11 +164,32 @@ TEST_CASE("a process that ends does not wait for what another one compiles, nor 
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("what the first compilation loads stays until the last one has ended") {
+/// Loads something at its first use, and is slow.
+class LoadingCompiler final : public CubinCompiler {
+ public:
+  Result<std::string> compile(const std::string&, const std::string& architecture) const override {
+    prepare(architecture);
+    compile_slowly();
+    return Error{"it compiles nothing"};
+  }
+  void prepare(const std::string&) const override { std::call_once(loaded_, load_library); }
+  const std::string& version() const override { return text_; }
+  const std::string& file() const override { return text_; }
+
+ private:
+  mutable std::once_flag loaded_;
+  const std::string text_ = "a compiler";
+};
+
+TEST_CASE("what the first compilation loads stays until it has ended") {
   shared_page = make_shared_page();
   CHECK(status_of([] {
-          (void)background_thread().add(load_library);
-          (void)background_thread().add(compile_slowly);
+          static CachingKernelMaker maker(
+              []() -> Result<std::unique_ptr<CubinCompiler>> {
+                return std::make_unique<LoadingCompiler>();
+              },
+              KernelCache({}));
+          static const auto ordered = maker.order(some_order());
           while (shared_page->begun == 0) std::this_thread::yield();
           std::exit(7);
         }) == 7);
