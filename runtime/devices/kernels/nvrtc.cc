@@ -87,8 +87,9 @@ class Nvrtc final : public CubinCompiler {
   }
 
   /// Its built-ins, and tables that only a kernel needs.
-  void prepare(const std::string& architecture) const override {
-    (void)compile("__global__ void first() {}\n", architecture);
+  Result<void> prepare(const std::string& architecture) const override {
+    const auto made = compile("__global__ void first() {}\n", architecture);
+    return made ? Result<void>() : made.error();
   }
 
  private:

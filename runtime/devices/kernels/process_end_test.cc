@@ -168,11 +168,14 @@ TEST_CASE("a process that ends does not wait for what another one compiles, nor 
 class LoadingCompiler final : public CubinCompiler {
  public:
   Result<std::string> compile(const std::string&, const std::string& architecture) const override {
-    prepare(architecture);
+    (void)prepare(architecture);
     compile_slowly();
     return Error{"it compiles nothing"};
   }
-  void prepare(const std::string&) const override { std::call_once(loaded_, load_library); }
+  Result<void> prepare(const std::string&) const override {
+    std::call_once(loaded_, load_library);
+    return {};
+  }
   const std::string& version() const override { return text_; }
   const std::string& file() const override { return text_; }
 
