@@ -12,16 +12,15 @@ import torch.distributed as dist
 
 from .._library import Call, library
 from .._numbers import DTYPE_DEFAULT, DTYPES, KINDS, OPS, order_number
-from ..buffers import needs_own_values
+from ..buffers import TORCH_TYPES, needs_own_values
 from ..communicator import Communicator, id_of_group
 from ..errors import LibraryError, UsageError
 from ..torch.options import ends_process_on
 
-_NAMES = {
-    torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float64: "f64",
-    torch.int32: "i32", torch.int64: "i64", torch.int8: "i8", torch.uint8: "u8",
+_NUMBERS = {
+    getattr(torch, of_torch.partition(".")[2]): DTYPES[name][0] for of_torch, name in TORCH_TYPES.items()
+    if not name.startswith("e")  # sums of these are rounded to few bits
 }  # fmt: skip
-_NUMBERS = {dtype: DTYPES[name][0] for dtype, name in _NAMES.items()}
 _KINDS = {name: KINDS[name].number for name in ("allreduce", "allgather", "reducescatter")}
 
 
