@@ -16,6 +16,7 @@ from ..buffers import TORCH_TYPES, needs_own_values
 from ..communicator import Communicator, id_of_group
 from ..errors import LibraryError, UsageError
 from ..torch.options import ends_process_on
+from ..torch.plans import until_exit
 
 _NUMBERS = {
     getattr(torch, of_torch.partition(".")[2]): DTYPES[name][0] for of_torch, name in TORCH_TYPES.items()
@@ -39,10 +40,10 @@ class TensorCalls:
         on_gpu = self._device.type == "cuda"
         try:
             id = id_of_group(group)
-            self._comm = Communicator(
+            self._comm = until_exit(Communicator(
                 self.size, id, rank, device=self._device.index if on_gpu else None, order=order,
                 ends_process=ends_process_on(self._device.type),
-            )  # fmt: skip
+            ))  # fmt: skip
         except LibraryError as error:
             raise UsageError(
                 f"{error}; VLLM_PLUGINS= (no plug-ins) makes vLLM start without mscclc"
