@@ -60,8 +60,9 @@ void BackgroundThread::run() {
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice);
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return !jobs_.empty() || ending_; });
-    if (ending_) return;
+    // Once the process ends it stays here: its own end would destroy what the compiler keeps for a
+    // thread, beside the end of the compiler.
+    changed_.wait(lock, [this] { return !jobs_.empty() && !ending_; });
     const std::function<void()> job = std::exchange(jobs_.front(), {});
     jobs_.pop_front();
     busy_ = true;

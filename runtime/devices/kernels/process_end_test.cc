@@ -200,6 +200,21 @@ TEST_CASE("what the first compilation loads stays until it has ended") {
   CHECK(shared_page->after_end == 0);
 }
 
+TEST_CASE("the thread does not end beside what its compiler has") {
+  shared_page = make_shared_page();
+  CHECK(status_of([] {
+          (void)std::atexit([] { std::this_thread::sleep_for(std::chrono::milliseconds(200)); });
+          (void)background_thread().add([] {
+            thread_local const std::shared_ptr<void> of_thread(nullptr,
+                                                               [](void*) { ++shared_page->ended; });
+            ++shared_page->begun;
+          });
+          while (shared_page->begun == 0) std::this_thread::yield();
+          std::exit(7);
+        }) == 7);
+  CHECK(shared_page->ended == 0);
+}
+
 TEST_CASE("a process without work, or with a thread that is idle, ends at once") {
   CHECK(status_of([] {
           (void)background_thread();
