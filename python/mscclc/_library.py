@@ -126,6 +126,7 @@ _FUNCTIONS = {
     "mscclc_comm_rank": [c_void_p, POINTER(c_uint32)],
     "mscclc_comm_size": [c_void_p, POINTER(c_uint32)],
     "mscclc_comm_abort": [c_void_p, c_char_p],
+    "mscclc_comm_finalize": [c_void_p],
     "mscclc_comm_destroy": [c_void_p],
     "mscclc_stream_create": [c_void_p, POINTER(c_void_p)],
     "mscclc_stream_destroy": [c_void_p, c_void_p],

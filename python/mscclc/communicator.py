@@ -262,8 +262,8 @@ class Communicator(Collectives):
         return child
 
     def close(self) -> None:
-        """Waits for what is queued, and frees the communicator; the second time nothing. Ctrl-C aborts what is
-        queued on the host, and leaves the rest to a second call.
+        """Waits for what is queued, and frees the communicator; the second time nothing. Ctrl-C aborts
+        that, and leaves the rest to a second call.
 
         Its symmetric memory stays as it is while anything refers to it. While
         another thread is inside, it is a LibraryError, and the communicator stays open.
@@ -273,16 +273,15 @@ class Communicator(Collectives):
         while self._plans:
             check(library().mscclc_plan_destroy(self._plans[-1]))
             self._plans.pop()
+        # It waits, on a GPU for what its kernels wait for. An error is for what follows to say.
+        wait_for(lambda: library().mscclc_comm_finalize(self._handle), lambda: self.abort("interrupted"))
         if self._stream:
-            wait_for(self._end_stream, lambda: self.abort("interrupted"))
+            check(library().mscclc_stream_destroy(self._handle, self._stream))
+            self._stream = ctypes.c_void_p()
         self._lifetime.end()
         self._handle = None
         self._unfinished.clear()
         self._marked.clear()
-
-    def _end_stream(self):
-        check(library().mscclc_stream_destroy(self._handle, self._stream))
-        self._stream = ctypes.c_void_p()
 
     def __del__(self):
         if self._handle is not None:  # what is queued may still use its buffers

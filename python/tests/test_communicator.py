@@ -623,6 +623,20 @@ class Mistakes(unittest.TestCase):
         """
         end_by_ctrl_c(self, WAITS + body)
 
+    def test_ctrl_c_ends_the_wait_of_an_end_without_a_stream(self):
+        """As on a GPU."""
+        body = """if 1:
+            comm.allreduce(floats(1)).wait()
+            if rank == 0:
+                comm.allreduce(floats(1))
+                comm._stream = None
+                say_when_waiting()
+            else:
+                print("waiting", flush=True)
+                sys.stdin.read()
+        """
+        end_by_ctrl_c(self, WAITS + body)
+
     def test_a_wait_where_no_thread_begins(self):
         """As where a program closes its communicator at the end of the interpreter."""
         waited = []

@@ -268,6 +268,11 @@ def all_to_all_uneven(ranks):
     dist.all_to_all(outputs, inputs)
     for r, output in enumerate(outputs):
         equal(output, torch.full((expected[r],), float(r)))
+    # Some ranks give splits, the others none.
+    even = [2] * n if rank == 0 else None
+    found = torch.zeros(2 * n)
+    dist.all_to_all_single(found, torch.arange(2.0 * n) + 10 * rank, even, even)
+    equal(found, torch.cat([torch.tensor([2.0 * rank, 2 * rank + 1]) + 10 * r for r in range(n)]))
     # Ranks that disagree all hear of it, and the group goes on.
     wrong = [1] * n
     wrong[0] += 1 if rank == n - 1 else 0

@@ -223,6 +223,18 @@ def _instead_from_there_on(ranks):
         equal(one, torch.full_like(one, float(ranks.size)), f"{one.numel()}")
 
 
+def _no_fallback_where_plans_are_required(ranks):
+    os.environ["MSCCLC_REQUIRE_PLAN"] = "1"
+    group = dist.new_group(pg_options=mscclc.torch.Options(fallback=True))
+    _sum(ranks, group)
+    registry = mscclc.Registry()
+    registry.set_selector(lambda request: False)  # no plan
+    refused(lambda: dist.all_reduce(torch.ones(3), group=group), "no plan serves")
+    registry.set_selector(None)
+    _sum(ranks, group)
+    del os.environ["MSCCLC_REQUIRE_PLAN"]
+
+
 def fallback(ranks):
     init(ranks, name="fallback", pg_options=mscclc.torch.Options(fallback=True))
     _sum(ranks)
@@ -231,6 +243,7 @@ def fallback(ranks):
     _sum(ranks)
     _instead_in_two_groups(ranks)
     _instead_from_there_on(ranks)
+    _no_fallback_where_plans_are_required(ranks)
     dist.destroy_process_group()
     refused(lambda: init(ranks, name="wrong", pg_options=7), "mscclc.torch.Options")
     os.environ["TORCH_MSCCLC_FALLBACK"] = "1"

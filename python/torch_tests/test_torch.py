@@ -153,6 +153,15 @@ class Suites(unittest.TestCase):
     def test_plan_ops(self):
         self.check("plan_ops", 2)
 
+    def test_a_process_that_ends_with_plans(self):
+        for how, words in ("end", "rank 1 has left"), ("error", "has died"):
+            with self.subTest(how=how), tempfile.TemporaryDirectory() as folder:
+                done = subprocess.run(
+                    [sys.executable, os.path.join(HERE, "exit_with_plans.py"), "0", folder, how],
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE,
+                )  # fmt: skip
+                self.assertIn(words, done.stdout)
+
     def test_row_ops(self):
         self.check("row_ops", 2)
 

@@ -71,7 +71,7 @@ def collectives(ranks):
         "vllm.mscclc", "mscclc serves all-reduces, all-gathers and reduce-scatters of group 'tp:0'"
     )  # fmt: skip
     row = torch.arange(6.0).reshape(2, 3)
-    for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.int32):
+    for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.int32, torch.uint32):
         one = (row + me).to(dtype)
         equal(comm.all_reduce(one), (row * size + sum(range(size))).to(dtype))
         equal(one, (row + me).to(dtype))  # the input is kept

@@ -1,10 +1,10 @@
 #!/bin/bash
 # libnccl.so.2 as programs load it: what it exports, and that it is what they get, by every way.
 # Arguments: the library, the list of its exports, a fake, consumer, by_name, the audit library, a
-# shim.
+# shim, and the functions that PyTorch calls.
 set -u
 ours=$(realpath "$1") map=$2 fake=$(realpath "$3") consumer=$4 by_name=$5 audit=$(realpath "$6")
-shim=$(realpath "$7")
+shim=$(realpath "$7") torch=$8
 export MSCCLC_DEVICE=host MSCCLC_TIMEOUT=500 MSCCLC_FLIGHT_FILE=none
 unset MSCCLC_NCCL
 failed=0
@@ -24,6 +24,11 @@ exports_are_ours() {
     <(sed -n '/global:/,/local:/s/^ *\([a-z_A-Z0-9]*\);$/\1/p' "$map" | sort)
 }
 expect "the exports" exports_are_ours
+# So do all backends of PyTorch find what they call.
+torch_finds_all() {
+  ! grep -v '^#' "$torch" | grep -vxFf <(nm -D --defined-only "$ours" | awk '{print $3}')
+}
+expect "what PyTorch calls" torch_finds_all
 # [case-1] The one name is weak, the other is not, as NCCL has them.
 weak_and_strong() {
   [ "$(nm -D "$ours" | grep -c ' W nccl')" = "$(nm -D "$ours" | grep -c ' T pnccl')" ]

@@ -17,7 +17,7 @@ from .._numbers import order_number
 from ..errors import UsageError
 from . import orders
 from .adapter import load
-from .options import Options, ends_process
+from .options import Options, ends_process, requires_plans
 
 _numbers = itertools.count()
 _of_parts = torch.library.Library("mscclc", "FRAGMENT")
@@ -56,7 +56,7 @@ def create(of_group, options, ends: bool = True) -> dist.Backend:
     carrier = dist.ProcessGroup(of_group.store, rank, size)
     # Ranks that reconfigure() changes, since torch 2.15. The others' backends would not have them.
     changing = getattr(of_group, "enable_reconfigure", False)
-    if options.fallback and not changing:
+    if options.fallback and not changing and not requires_plans():
         _add_fallbacks(carrier, of_group.store, of_group.timeout)
     _register_process_group(given, carrier)
     try:

@@ -15,6 +15,11 @@ def _of_environment(name: str) -> bool:
     return value == "1"
 
 
+def requires_plans() -> bool:
+    """Whether a call that no plan serves is an error, with a fallback, too."""
+    return _of_environment("MSCCLC_REQUIRE_PLAN")
+
+
 def ends_process() -> int:
     """Where the process ends as soon as a call of its was cut short, unless an error has reached the program
     before: what follows on a GPU's stream would take incomplete data for whole, as the host does not wait. 0:
@@ -33,7 +38,7 @@ class Options:
     """All ranks have the same. What is not said, a variable says: 1, or 0, the default.
 
     `fallback` (TORCH_MSCCLC_FALLBACK): calls that no plan serves go to gloo (cpu) and NCCL (cuda),
-    with a warning for the first of a kind; without it they are errors.
+    with a warning for the first of a kind; without it, or with MSCCLC_REQUIRE_PLAN=1, they are errors.
 
     `symmetric` (TORCH_MSCCLC_SYMMETRIC): a promise that in every collective either all ranks give the
     same parts of memory that the group has made symmetric, or none gives such memory. Then tensors of

@@ -4,6 +4,10 @@
     torch.ops.mscclc.run_plan_(input, output, "mine")                    # on the current stream
 """
 
+import atexit
+import contextlib
+import sys
+import weakref
 from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 import torch
@@ -12,13 +16,28 @@ import torch.distributed as dist
 from .._numbers import DTYPES
 from ..buffers import TORCH_TYPES, needs_own_values, of_tensor
 from ..communicator import MOST_SECONDS, Communicator, LoadedPlan, id_of_group, unique_id
-from ..errors import UsageError
+from ..errors import LibraryError, UsageError
 from ..row_plans import RowPlans
 from . import orders
 from .options import ends_process_on
 
 _Loaded = Tuple[Communicator, Union[LoadedPlan, RowPlans], torch.device]
 _loaded: Dict[str, _Loaded] = {}
+_until_exit: Any = weakref.WeakSet()
+
+
+@atexit.register
+def _leave():
+    """Says goodbye to the other ranks, which would take the end of this process for a death; an error is one."""
+    for comm in [] if getattr(sys, "last_value", None) else list(_until_exit):
+        with contextlib.suppress(LibraryError):  # it has failed, and the others know
+            comm.close()
+
+
+def until_exit(comm: Communicator) -> Communicator:
+    """A communicator that its program does not see, and so does not close before the process ends."""
+    _until_exit.add(comm)
+    return comm
 
 
 def load(
@@ -64,9 +83,9 @@ def communicator(group: Optional[dist.ProcessGroup], device: torch.device) -> Co
     rank, ranks = dist.get_rank(group), dist.get_world_size(group)
     id = id_of_group(group)
     number = device.index if device.type == "cuda" else None
-    return Communicator(
-        ranks, id, rank, device=number, timeout=_timeout(group, device), ends_process=_ends_process(group, device)
-    )
+    ends = _ends_process(group, device)
+    made = Communicator(ranks, id, rank, device=number, timeout=_timeout(group, device), ends_process=ends)
+    return until_exit(made)
 
 
 def _ends_process(group, device):

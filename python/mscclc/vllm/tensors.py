@@ -12,16 +12,16 @@ import torch.distributed as dist
 
 from .._library import Call, library
 from .._numbers import DTYPE_DEFAULT, DTYPES, KINDS, OPS, order_number
-from ..buffers import needs_own_values
+from ..buffers import TORCH_TYPES, needs_own_values
 from ..communicator import Communicator, id_of_group
 from ..errors import LibraryError, UsageError
 from ..torch.options import ends_process_on
+from ..torch.plans import until_exit
 
-_NAMES = {
-    torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float64: "f64",
-    torch.int32: "i32", torch.int64: "i64", torch.int8: "i8", torch.uint8: "u8",
+_NUMBERS = {
+    getattr(torch, of_torch.partition(".")[2]): DTYPES[name][0] for of_torch, name in TORCH_TYPES.items()
+    if not name.startswith("e")  # sums of these are rounded to few bits
 }  # fmt: skip
-_NUMBERS = {dtype: DTYPES[name][0] for dtype, name in _NAMES.items()}
 _KINDS = {name: KINDS[name].number for name in ("allreduce", "allgather", "reducescatter")}
 
 
@@ -40,10 +40,10 @@ class TensorCalls:
         on_gpu = self._device.type == "cuda"
         try:
             id = id_of_group(group)
-            self._comm = Communicator(
+            self._comm = until_exit(Communicator(
                 self.size, id, rank, device=self._device.index if on_gpu else None, order=order,
                 ends_process=ends_process_on(self._device.type),
-            )  # fmt: skip
+            ))  # fmt: skip
         except LibraryError as error:
             raise UsageError(
                 f"{error}; VLLM_PLUGINS= (no plug-ins) makes vLLM start without mscclc"

@@ -50,31 +50,25 @@ bool BackgroundThread::start() {
   if (!thread.joinable()) return false;
   thread.detach();
   started_ = true;
-  stop_at_exit();
+  // What is registered last is called first: before libraries go that are loaded by now.
+  (void)std::atexit([] { background_thread().stop(); });
   (void)hold_over_forks<BackgroundThread, &BackgroundThread::mutex_>();
   return true;
-}
-
-/// What is registered last is called first: before libraries go that are loaded by now. REQUIRES:
-/// the mutex, which a fork waits for: a child would find the lock of the C library's list taken,
-/// and never end.
-void BackgroundThread::stop_at_exit() {
-  (void)std::atexit([] { background_thread().stop(); });
 }
 
 void BackgroundThread::run() {
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice);
   std::unique_lock lock(mutex_);
-  for (bool first = true;; first = false) {
-    changed_.wait(lock, [this] { return !jobs_.empty() || ending_; });
-    if (ending_) return;
+  for (;;) {
+    // Once the process ends it stays here: its own end would destroy what the compiler keeps for a
+    // thread, beside the end of the compiler.
+    changed_.wait(lock, [this] { return !jobs_.empty() && !ending_; });
     const std::function<void()> job = std::exchange(jobs_.front(), {});
     jobs_.pop_front();
     busy_ = true;
     lock.unlock();
     job();
     lock.lock();
-    if (first) stop_at_exit();  // NVRTC loads its built-ins when it first compiles
     busy_ = false;
     changed_.notify_all();
   }

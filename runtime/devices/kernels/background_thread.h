@@ -23,8 +23,8 @@ class BackgroundThread {
   /// Does `job` on the thread, after those before it. An error: it is never done, as too many wait,
   /// the system gives no thread, the process ends, or its parent had such a thread when it forked,
   /// which may have left the compiler in the midst of something. Jobs that wait are dropped when
-  /// the process ends. REQUIRES: libraries that jobs use are loaded, or are so by the first job:
-  /// they go after the thread then.
+  /// the process ends. REQUIRES: libraries that jobs use are loaded, and what these make at their
+  /// first use is made, before the first job is added: they go after the thread then.
   Result<void> add(std::function<void()> job);
   /// Why nothing may be compiled in this process any more, on any thread.
   std::optional<Error> why_not() const;
@@ -33,7 +33,6 @@ class BackgroundThread {
   /// Of the process that has asked first?
   bool is_own() const;
   bool start();
-  static void stop_at_exit();
   void run();
   /// Ends it, before libraries that were loaded earlier go.
   void stop();

@@ -19,6 +19,9 @@ class CubinCompiler {
   /// The error has what the compiler says. Thread safety: any thread.
   virtual Result<std::string> compile(const std::string& source,
                                       const std::string& architecture) const = 0;
+  /// Loads and makes what a first compilation would, and the process's end destroys. An error: it
+  /// compiles nothing.
+  virtual Result<void> prepare(const std::string& /*architecture*/) const { return {}; }
   /// The compiler and its version: "NVRTC 12.8". What it makes of a source is the same as long as
   /// this is.
   virtual const std::string& version() const = 0;

@@ -116,6 +116,8 @@ std::shared_ptr<const OrderedKernels> CachingKernelMaker::order(const KernelOrde
     return made;
   }
   if (!is_new || made->result() != nullptr) return made;
+  // A compilation says its error.
+  std::call_once(prepared_, [&] { (void)compiler->prepare(order.architecture); });
   const auto taken = background_thread().add(
       [this, key, source = *source, made, jobs = jobs_, architecture = order.architecture] {
         make(key, source, architecture, made);

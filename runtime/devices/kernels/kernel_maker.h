@@ -51,7 +51,7 @@ class CachingKernelMaker final : public KernelMaker {
 
   const FindCompiler find_;
   const KernelCache cache_;
-  std::once_flag found_;
+  std::once_flag found_, prepared_;
   std::unique_ptr<CubinCompiler> compiler_;
   std::string why_none_;
   /// Its jobs in the background hold it, too.

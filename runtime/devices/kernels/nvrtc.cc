@@ -86,6 +86,12 @@ class Nvrtc final : public CubinCompiler {
     return *std::move(cubin);
   }
 
+  /// Its built-ins, and tables that only a kernel needs.
+  Result<void> prepare(const std::string& architecture) const override {
+    const auto made = compile("__global__ void first() {}\n", architecture);
+    return made ? Result<void>() : made.error();
+  }
+
  private:
   /// What the library says of a program, by its size and then itself.
   static std::optional<std::string> text(ProgramHandle program,

@@ -27,6 +27,13 @@ TEST_CASE("NVRTC gets source, headers and architecture") {
         "--gpu-architecture=sm_90\n");
 }
 
+TEST_CASE("NVRTC is prepared by a compilation") {
+  const auto compiler = open_nvrtc(kFake);
+  REQUIRE(compiler);
+  CHECK((*compiler)->prepare("sm_90"));
+  CHECK_FALSE((*compiler)->prepare("broken"));
+}
+
 TEST_CASE("what NVRTC says of an error is passed on") {
   const auto compiler = open_nvrtc(kFake);
   REQUIRE(compiler);

@@ -80,6 +80,11 @@ TEST_CASE("a process that ends lets the compilation end that is under way, and d
   CHECK(testing::right_in_longer_times(is_right));
 }
 
+KernelOrder some_order() {
+  return {std::make_shared<const Program>(testing::one_shot(2, 2, PacketFormat::LL16).program),
+          std::string(64, 'd'), "sm_90", false};
+}
+
 /// Waits for the end of the test.
 class StoppedCompiler final : public CubinCompiler {
  public:
@@ -133,9 +138,7 @@ TEST_CASE("a process that ends does not wait for what another one compiles, nor 
           return std::make_unique<StoppedCompiler>();
         },
         KernelCache({folder}));
-    ordered = maker->order(
-        {std::make_shared<const Program>(testing::one_shot(2, 2, PacketFormat::LL16).program),
-         std::string(64, 'd'), "sm_90", false});
+    ordered = maker->order(some_order());
   };
   shared_page = make_shared_page();
   const pid_t other = fork();
@@ -161,16 +164,55 @@ TEST_CASE("a process that ends does not wait for what another one compiles, nor 
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("what the first compilation loads stays until the last one has ended") {
+/// Loads something at its first use, and is slow.
+class LoadingCompiler final : public CubinCompiler {
+ public:
+  Result<std::string> compile(const std::string&, const std::string& architecture) const override {
+    (void)prepare(architecture);
+    compile_slowly();
+    return Error{"it compiles nothing"};
+  }
+  Result<void> prepare(const std::string&) const override {
+    std::call_once(loaded_, load_library);
+    return {};
+  }
+  const std::string& version() const override { return text_; }
+  const std::string& file() const override { return text_; }
+
+ private:
+  mutable std::once_flag loaded_;
+  const std::string text_ = "a compiler";
+};
+
+TEST_CASE("what the first compilation loads stays until it has ended") {
   shared_page = make_shared_page();
   CHECK(status_of([] {
-          (void)background_thread().add(load_library);
-          (void)background_thread().add(compile_slowly);
+          static CachingKernelMaker maker(
+              []() -> Result<std::unique_ptr<CubinCompiler>> {
+                return std::make_unique<LoadingCompiler>();
+              },
+              KernelCache({}));
+          static const auto ordered = maker.order(some_order());
           while (shared_page->begun == 0) std::this_thread::yield();
           std::exit(7);
         }) == 7);
   CHECK(shared_page->ended == 1);
   CHECK(shared_page->after_end == 0);
+}
+
+TEST_CASE("the thread does not end beside what its compiler has") {
+  shared_page = make_shared_page();
+  CHECK(status_of([] {
+          (void)std::atexit([] { std::this_thread::sleep_for(std::chrono::milliseconds(200)); });
+          (void)background_thread().add([] {
+            thread_local const std::shared_ptr<void> of_thread(nullptr,
+                                                               [](void*) { ++shared_page->ended; });
+            ++shared_page->begun;
+          });
+          while (shared_page->begun == 0) std::this_thread::yield();
+          std::exit(7);
+        }) == 7);
+  CHECK(shared_page->ended == 0);
 }
 
 TEST_CASE("a process without work, or with a thread that is idle, ends at once") {

@@ -1,6 +1,7 @@
 #include "python/mscclc/torch/adapter/backend.h"
 
 #include <algorithm>
+#include <functional>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "python/mscclc/torch/adapter/barriers.h"
@@ -367,14 +368,22 @@ MscclcBackend::WorkPtr MscclcBackend::scatter(Tensors& outputs, std::vector<Tens
   return submit(std::move(request));
 }
 
-Counts MscclcBackend::agree(const std::string& name, const std::vector<int64_t>& sent,
+// A rank that gives no splits on a GPU does not come here: it waits for the call itself.
+Counts MscclcBackend::agree(const About& about, const std::vector<int64_t>& sent,
                             const std::vector<int64_t>& expected) {
   auto counts = std::make_shared<Counts>();
   Request request;
-  request.about.name = name;
+  request.about.name = about.name;
   request.about.rank = getRank();
   request.body = [=](const Runner& run) { *counts = exchange_counts(run, sent, expected); };
-  queue({c10::Device(c10::kCPU)})->submit(std::move(request))->wait(kNoTimeout);
+  try {
+    queue({c10::Device(c10::kCPU)})->submit(std::move(request))->wait(kNoTimeout);
+  } catch (const c10::DistBackendError& error) {
+    const std::string why =
+        c10::str(error.what_without_backtrace(), "; on GPUs all ranks give splits, or none does");
+    queue({about.tensors.front().device()})->abort(why);
+    C10_THROW_ERROR(DistBackendError, why);
+  }
   return *counts;
 }
 
@@ -390,14 +399,19 @@ MscclcBackend::WorkPtr MscclcBackend::alltoall_base(at::Tensor& output, at::Tens
   const bool even = input_splits.empty() && output_splits.empty();
   if (even) check_count(output, input.numel(), kName, "output");
   const at::Tensor source = input, target = output;
-  if (even) {
-    request.body = [=](const Runner& run) { all_to_all(run, target, source); };
-  } else if (input.is_cpu()) {
+  if (input.is_cpu()) {  // others may give splits where this rank gives none
     request.body = [=](const Runner& run) {
-      all_to_all_uneven(run, target, source, exchange_counts(run, sent, expected));
+      const Counts counts = exchange_counts(run, sent, expected);
+      if (std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to<>()) == counts.end()) {
+        all_to_all(run, target, source);
+      } else {
+        all_to_all_uneven(run, target, source, counts);
+      }
     };
+  } else if (even) {
+    request.body = [=](const Runner& run) { all_to_all(run, target, source); };
   } else {
-    const Counts counts = agree(request.about.name, sent, expected);
+    const Counts counts = agree(request.about, sent, expected);
     request.body = [=](const Runner& run) { all_to_all_uneven(run, target, source, counts); };
   }
   request.instead = instead(input.device().type(), kName, [=](c10d::Backend& other) {
@@ -421,7 +435,7 @@ MscclcBackend::WorkPtr MscclcBackend::alltoall(Tensors& outputs, Tensors& inputs
       all_to_all_list(run, outputs, inputs, exchange_counts(run, sent, expected));
     };
   } else {
-    const Counts counts = agree(request.about.name, sent, expected);
+    const Counts counts = agree(request.about, sent, expected);
     request.body = [=](const Runner& run) { all_to_all_list(run, outputs, inputs, counts); };
   }
   request.instead = instead(inputs[0].device().type(), kName, [=](c10d::Backend& other) {

@@ -173,8 +173,8 @@ class MscclcBackend : public c10d::Backend {
   WorkPtr submit(Request request);
   std::shared_ptr<CallQueue> queue(const Where& where);
   std::chrono::milliseconds timeout_on(const CallQueue& queue);
-  /// exchange_counts(), now.
-  std::vector<uint64_t> agree(const std::string& name, const std::vector<int64_t>& sent,
+  /// exchange_counts(), now, for a call on a GPU.
+  std::vector<uint64_t> agree(const About& about, const std::vector<int64_t>& sent,
                               const std::vector<int64_t>& expected);
   WorkPtr message(c10d::OpType op, const char* name, Tensors& tensors, Where where);
   /// What sends a call to the other backend of a device, or nothing where there is none.
