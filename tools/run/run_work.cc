@@ -89,7 +89,8 @@ Result<Work> parse_work(const RunOptions& options) {
   if (!dtypes) return dtypes.error();
   const auto ops = parse_ops(options.ops);
   if (!ops) return ops.error();
-  Work work{*sizes, *dtypes, *ops, {}};
+  const bool all = std::ranges::find(options.dtypes, "all") != options.dtypes.end();
+  Work work{*sizes, *dtypes, *ops, {}, all};
   if (options.accumulate.empty()) return work;
   work.accumulate = find_dtype(options.accumulate);
   if (work.accumulate) return work;
@@ -103,6 +104,8 @@ std::vector<RunSpec> specs_of(const RunOptions& options, const Work& work,
   std::vector<RunSpec> specs;
   const size_t ops = contract.reduces() ? work.ops.size() : 1;
   for (const Dtype dtype : work.dtypes) {
+    // Of "all" those that rows have; of those that are named why_no_rows() says so.
+    if (contract.columns != 0 && work.all_dtypes && !rows::can_be_t(dtype)) continue;
     for (size_t i = 0; i < ops; ++i) {
       for (const uint64_t bytes : work.sizes) {
         specs.push_back({.bytes = bytes,
@@ -187,6 +190,10 @@ std::optional<Error> why_no_rows(const Program& program, std::span<const RunSpec
   const Contract& c = program.contract;
   if (c.columns == 0) return std::nullopt;
   for (const RunSpec& spec : specs) {
+    if (!rows::can_be_t(spec.dtype)) {
+      return Error{fmt::format("--dtype {}: row functions are computed of f32, f16 and bf16",
+                               info(spec.dtype).name)};
+    }
     const uint32_t row = unit_of_part(program, spec.dtype);
     if (spec.bytes == 0 || Chunking::part_for_message(c, spec.bytes, row) != 0) continue;
     return Error{fmt::format("a message of {} bytes holds no row of {} {}: the least has {}",
