@@ -179,7 +179,9 @@ bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
     return refuse(fmt::format("{} is none of the collectives of rows: {}",
                               quoted(call.name, kMaxName), fmt::join(all, ", ")));
   }
-  if (call.ranks < 2) return refuse("one rank has nothing to add up");
+  if (call.ranks < 2) {
+    return refuse("one rank has nothing to add up: compute the rows without a collective");
+  }
   if (!has_functions(call.dtype)) {
     return refuse(fmt::format("row functions are computed of f32, f16 and bf16, not of '{}'",
                               info(call.dtype).name));
@@ -195,7 +197,8 @@ bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
             : fmt::format("pad them to {} columns", call.columns / step * step + step)));
   }
   if (call.rows == 0 || call.rows > kAny / call.row_bytes()) {
-    return refuse(fmt::format("{} rows are no message", call.rows));
+    return refuse(fmt::format("{} rows are no message: it has 1 to {} rows of {} {}", call.rows,
+                              kAny / call.row_bytes(), call.columns, info(call.dtype).name));
   }
   const auto kind = CollectiveKind::allreduce;  // all of them add up, as it does
   const LibraryCall sum{

@@ -85,7 +85,8 @@ TEST_CASE("tables of rows are refused with their place") {
 TEST_CASE("calls that no rows have are refused") {
   CHECK(refused_call({"allreduce_nrom", 2, 64, 1, Dtype::f32})
             .starts_with("'allreduce_nrom' is none of the collectives of rows: allreduce_norm, "));
-  CHECK(refused_call({"allreduce_norm", 1, 64, 1, Dtype::f32}) == "one rank has nothing to add up");
+  CHECK(refused_call({"allreduce_norm", 1, 64, 1, Dtype::f32}) ==
+        "one rank has nothing to add up: compute the rows without a collective");
   CHECK(refused_call({"allreduce_norm", 2, 64, 1, Dtype::i32}) ==
         "row functions are computed of f32, f16 and bf16, not of 'i32'");
   CHECK(refused_call({"allreduce_norm", 2, 2883, 1, Dtype::bf16}) ==
@@ -99,7 +100,8 @@ TEST_CASE("calls that no rows have are refused") {
   CHECK(refused_call({"allreduce_norm", 2, 0, 1, Dtype::f32}).starts_with("0 columns"));
   CHECK(refused_call({"allreduce_norm", 2, ~uint64_t{0}, 1, Dtype::f32}).find("columns") !=
         std::string::npos);
-  CHECK(refused_call({"allreduce_norm", 2, 64, 0, Dtype::f32}) == "0 rows are no message");
+  CHECK(refused_call({"allreduce_norm", 2, 64, 0, Dtype::f32})
+            .starts_with("0 rows are no message: it has 1 to "));
   CHECK(refused_call({"allreduce_norm", 2, 64, ~uint64_t{0}, Dtype::f32}).find("no message") !=
         std::string::npos);
 }

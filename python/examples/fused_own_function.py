@@ -24,10 +24,10 @@ row scaled_residual(x: row T, residual: row T, gain: columns T, keep: scalar f32
   out y: row T = norm
 }
 program    allreduce_scaled_residual
-param      R = 2, N = 4096
+param      R = 2
 external   residual: row T inout, gain: columns T replicated, keep: scalar f32 replicated,
            peak: token f32 out
-collective allreduce(ranks: R, columns: N, then: scaled_residual, order: ranks)
+collective allreduce(ranks: R, columns: 8.., then: scaled_residual, order: ranks)
 
 rank r in 0..R {
   let others = 0..R except r, after = r + 1 .. R
@@ -68,8 +68,9 @@ def rank_main(rank, id, plan, cuda):
 
 
 def main():
-    plan = mscclc.compile(PROGRAM, R=RANKS, N=COLUMNS)
+    plan = mscclc.compile(PROGRAM, R=RANKS)  # of any multiple of 8 columns
     print(f"proved: {plan.verify()}", flush=True)
+    plan = plan.with_columns(COLUMNS)
     id, cuda = mscclc.unique_id(), sys.argv[1:] == ["cuda"]
     context = multiprocessing.get_context("spawn")
     ranks = [context.Process(target=rank_main, args=(rank, id, plan, cuda)) for rank in range(RANKS)]

@@ -154,6 +154,11 @@ def _fill(to, external, data, device, dtype, rows):
     if external.kind == "scalar" and isinstance(data, (int, float)):
         to.value = _number_of(external, data)
         return None
+    if external.kind == "scalar" and isinstance(data, (str, bytes, list, tuple)):
+        raise UsageError(
+            f"the external '{external.name}' takes a number, as in {external.name}=1e-5, or a buffer of"
+            f" one {type}, not {data!r:.40}"
+        )
     buffer = external_buffer(external.name, data, device, external.written)
     if buffer.dtype not in (None, type, _BITS[width]):
         raise UsageError(f"the external '{external.name}' is of {type}, not of {buffer.dtype}")

@@ -73,6 +73,11 @@ class Externals(unittest.TestCase):
             refused("the external 'residual': the buffer is not contiguous", run,
                     residual=memoryview(floats(*range(48)))[::2])
             refused("the external 'gain': float is not a buffer", run, gain=2.0)
+            for scale in ("1e-5", [1e-5]):
+                refused("the external 'scale' takes a number, as in scale=1e-5, or a buffer of one f32", run,
+                        scale=scale)
+            refused("of up to 31 bytes, and a row of 8 f32 takes 32", comm.load, mscclc.compile("allreduce_bias_1shot",
+                    R=2, N=8, B=1, T=32), 31, error=mscclc.LibraryError)
             misspelt = externals()
             misspelt["gian"] = misspelt.pop("gain")
             refused("no external 'gian'; it has 'residual', 'gain'", plan.run,

@@ -24,6 +24,53 @@ rank r in 0..2 {
   }
 }
 """
+# The bits of rows by themselves, and in batches whose rows are of KINDS kinds; what a rank has of them.
+BATCHES = """if 1:
+    import hashlib, random
+    KINDS, some = 5, random.Random(7)
+    def values(count, width):
+        numbers = floats(*[some.gauss(0, 1) for _ in range(count)])
+        if width == 4:
+            return numbers
+        halves = array.array("H", numbers.tobytes())
+        return halves[1::2]  # in bf16
+    def rows_of(kinds, choice):
+        out = array.array(kinds[0].typecode)
+        for k in choice:
+            out.extend(kinds[k])
+        return out
+    def check(name, columns, dtype, batches):
+        width = {"f32": 4, "bf16": 2}[dtype]
+        given = [[values(columns, width) for _ in range(KINDS)] for _ in range(ranks)][rank]
+        residuals, weight = [values(columns, width) for _ in range(KINDS)], values(columns, width)
+        plan, seen, programs = comm.load_rows(name, columns, batches[-1], dtype), {}, set()
+        for rows in batches:
+            choice = [rows * i % 7 % KINDS for i in range(rows)] if rows > 1 else None
+            for turn in range(KINDS if rows == 1 else 1):
+                choice = [turn] if rows == 1 else choice
+                # The first ranks have one row more of those that are sharded.
+                begin = rows // ranks * rank + min(rank, rows % ranks)
+                own = slice(begin, begin + rows // ranks + (rank < rows % ranks)) if "sharded" in name else slice(rows)
+                x, residual = rows_of(given, choice), rows_of(residuals, choice[own])
+                out = array.array(x.typecode, bytes(len(x) * width))
+                outside = dict(residual=residual, weight=weight, eps=1e-5)
+                if "token" in name:
+                    q, scale = bytearray(rows * columns), floats(*[0] * rows)
+                    outside.update(q=q, scale=scale, least=1e-10)
+                plan.run(x, out, dtype=dtype, externals=outside).wait()
+                programs.add(mscclc.choose_rows(name, ranks=ranks, columns=columns, rows=rows, dtype=dtype).program)
+                out, residual, step = out.tobytes(), residual.tobytes(), columns * width
+                for i, kind in enumerate(choice):
+                    found = [out[i * step : (i + 1) * step]]
+                    if "token" in name:
+                        found += [bytes(q[i * columns : (i + 1) * columns]), scale[i]]
+                    assert seen.setdefault((kind, "all"), found) == found, (name, rows, i)
+                for i, kind in enumerate(choice[own]):
+                    found = residual[i * step : (i + 1) * step]
+                    assert seen.setdefault((kind, "residual"), found) == found, (name, rows, i)
+        assert len(programs) > 1, programs
+        print(hashlib.sha256(repr([seen[k, "all"] for k in range(KINDS)]).encode()).hexdigest())
+"""
 
 
 class RowPlans(unittest.TestCase):
@@ -198,6 +245,19 @@ class RowPlans(unittest.TestCase):
                     assert set(out) == {{{0x78 if kind == "mxfp8" else 0x7E}}}, set(out)
                 print("fine")
             """)
+
+    def test_batches(self):
+        """A row has the bits that it has alone, wherever it is in a batch, by all plans of the table, and on all ranks."""
+        sizes = [1, 2, 3, 5, 8, 9, 31, 33, 64, 65, 129, 500, 513, 1024, 1500]
+        for name in "allreduce_norm", "allreduce_norm_quantize_token", "allreduce_norm_sharded":
+            for ranks in 2, 3, 5:
+                bits = run(ranks, BATCHES + f"    check({name!r}, 512, 'f32', {sizes})")
+                self.assertEqual(len(set(bits)), 1, (name, ranks))
+
+    def test_8192_rows(self):
+        """The most tokens of a batch, of a model whose columns are no power of two."""
+        bits = run(3, BATCHES + "    check('allreduce_norm_sharded', 2880, 'bf16', [1, 8192])")
+        self.assertEqual(len(set(bits)), 1)
 
     def test_columns(self):
         plan = mscclc.compile(ANY_COLUMNS)

@@ -15,13 +15,13 @@ plain, plain+norm   our AllReduce by name alone; and then one kernel that torch.
 nccl, A1            NCCL's alone; and then that kernel
 A2, A3              one_shot_all_reduce_out and two_shot_all_reduce_ of torch's symmetric memory, then a kernel of Triton
 A4                  all of it by a kernel of Triton, one shot
-A5                  FlashInfer's fused kernel (backend trtllm), one shot or two as it chooses, where it is installed
+FI                  FlashInfer's fused kernel (backend trtllm), one shot or two as it chooses, where it is installed
 
 Each is captured --calls times in a CUDA graph. `us` has µs a call back to back, and between kernels, which write
 its input: with them less what they take alone. The ranks are aligned on the GPUs before a graph begins; the slower
 rank's time, the median of the rounds. Prints a line of JSON for each number of tokens; `over_plain` is what the best of
-allreduce_norm and the program takes more than plain, `to_best` its time between kernels to the best of plain+norm and A1
-to A5's. What cannot run is in `failed`, with the reason of each rank that has one. All results are compared first: with
+allreduce_norm and the program takes more than plain, `to_best` its time between kernels to the best of plain+norm, A1
+to A4 and FI. What cannot run is in `failed`, with the reason of each rank that has one. All results are compared first: with
 two ranks the residual stream bit for bit; and afterwards the timed graph's with those of as many eager calls.
 Standard error has a line before each contender, and what fails and what is measured, at once. A call of ours may take
 --patience seconds, anything else four times as long: then its rank says where it is, and ends.
@@ -52,7 +52,7 @@ _KEPT = []  # workspaces: to let go of one takes all ranks
 SCALE = 0.05  # of e4m3, where it is given
 BY_NAME = ("allreduce_norm", "allreduce_norm_sharded", "allreduce_norm_quantize", "allreduce_norm_quantize_token",
            "allreduce_norm_quantize_token_sharded")  # fmt: skip
-THEIRS = ("plain+norm", "A1", "A2", "A3", "A4", "A5")
+THEIRS = ("plain+norm", "A1", "A2", "A3", "A4", "FI")
 
 
 def add_rmsnorm(x, residual, weight):
@@ -239,7 +239,7 @@ class Shape:
 
         return Contender(call, x, lambda: self.check_both(stream, norm), [stream, norm])
 
-    def a5(self):
+    def flashinfer(self):
         fused = flashinfer_fused(self.ranks, self.group, self.tokens, self.hidden)
         x, norm = self.part.clone(), torch.empty_like(self.part)
         residual = self.residual.clone()  # in place, as ours has it
@@ -357,7 +357,7 @@ def contenders_of(shape, loaded):
     found["plain"] = shape.plain
     if shape.device.type == "cuda":
         found.update({"plain+norm": shape.plain_then, "nccl": shape.nccl, "A1": shape.a1, "A2": shape.a2,
-                      "A3": shape.a3, "A4": shape.a4, "A5": shape.a5})  # fmt: skip
+                      "A3": shape.a3, "A4": shape.a4, "FI": shape.flashinfer})  # fmt: skip
     return found
 
 

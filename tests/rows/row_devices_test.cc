@@ -9,6 +9,7 @@
 #include "ir/support/sanitized.h"
 #include "runtime/api/kernel_maker.h"
 #include "tests/helpers/runtime/forwarding_device.h"
+#include "tests/rows/random_row.h"
 #include "tests/rows/row_plans.h"
 #include "tests/runtime/ranks.h"
 
@@ -26,6 +27,7 @@ constexpr uint64_t kCalls = testing::if_sanitized(4, 9);
 struct RowCalls {
   std::shared_ptr<const Program> plan;
   bool zero_copy = false;
+  uint64_t calls = kCalls;
 
   std::string operator()(Communicator& communicator) const {
     Diagnostics diagnostics;
@@ -36,7 +38,7 @@ struct RowCalls {
                                 .proof = ProofPolicy::skip}});
     if (!runner.load(diagnostics)) return testing::text(diagnostics);
     const Dtype dtypes[] = {Dtype::f32, Dtype::f16, Dtype::bf16};
-    for (uint64_t i = 0; i < kCalls; ++i) {
+    for (uint64_t i = 0; i < calls; ++i) {
       const Dtype dtype = dtypes[i % 3];
       const uint64_t rows = i == 0 ? kMaxRows : i * 7 % kMaxRows;
       const RunSpec spec{.bytes = rows * plan->granule(dtype) * ranks,
@@ -68,6 +70,20 @@ TEST_CASE("row functions on the host device give what evaluate() says") {
       calls.zero_copy = true;
       CHECK(run_threads(ranks, calls) == "");
     }
+  }
+}
+
+TEST_CASE("programs of random row functions give on the host device what evaluate() says") {
+  Dice dice(15);
+  for (uint32_t n = 0; n < testing::amount(20u, 120u, 400u); ++n) {
+    const std::string text = rows::random_row_program(dice, "random_" + std::to_string(n));
+    const uint32_t ranks = 2 + n % 2;
+    INFO(text << ranks << " ranks");
+    // 272 columns: a group of 512, and what is left of smaller ones.
+    RowCalls calls{std::make_shared<const Program>(testing::row_plan_of(
+        text, {{"R", std::to_string(ranks)}, {"N", n % 3 == 0 ? "272" : "64"}}))};
+    calls.calls = 3;
+    CHECK(run_threads(ranks, calls) == "");
   }
 }
 

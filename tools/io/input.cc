@@ -8,6 +8,7 @@
 #include <new>
 #include <sstream>
 
+#include "ir/verify/row_faults.h"
 #include "plans/format/plan_json.h"
 #include "runtime/support/environment/environment.h"
 #include "tools/io/colours.h"
@@ -76,6 +77,15 @@ void add_define_option(CommandLine& line, CLI::App& app, InputOptions& options) 
                                  "-D counts=1,0,2; may be repeated")
                       ->type_name("NAME=VALUE")
                       ->allow_extra_args(false));
+}
+
+void add_columns_option(CommandLine& line, CLI::App& app, InputOptions& options) {
+  line.takes_number<uint64_t>(
+      app.add_option(
+             "--columns", options.columns,
+             "of a row: -D N=..., where the program has N, or any multiple of some where it "
+             "says 'columns: 64..'")
+          ->type_name("N"));
 }
 
 void add_target_option(CommandLine& line, CLI::App& app, std::string& target, const char* without,
@@ -220,7 +230,13 @@ int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate)
   front.relative_names = relative_names;
   std::string file = options_.file;
   std::vector<std::string> defines = take_parameters(file);
-  defines.insert(defines.end(), options_.defines.begin(), options_.defines.end());
+  InputOptions given = options_;
+  const std::string parameter = options_.columns ? columns_parameter(options_.file) : "";
+  if (!parameter.empty()) {
+    const auto twice = given.define(parameter, *options_.columns, "--columns", "columns");
+    if (twice) return unusable(twice->text());
+  }
+  defines.insert(defines.end(), given.defines.begin(), given.defines.end());
   if (const auto split = split_defines(defines, front); !split) {
     return unusable(split.error().text());
   }
@@ -245,11 +261,20 @@ int Input::load(const PassOptions& passes, bool relative_names, ProofGate* gate)
   // A parameter that does not exist is no fault of the program.
   if (code == kWrongProgram && only_defines_are_wrong(diagnostics, sources)) code = kUsage;
   report();
+  if (code == kFine) code = fix_columns();
   if (options_.line == nullptr || code != kFine) return code;
   std::vector<std::string> read = {options_.file};
   for (FileId id = 0; id < sources.size(); ++id) read.push_back(sources.file(id).name);
   const auto error = options_.line->overwrites(read);
   return error ? unusable(error->text()) : code;
+}
+
+/// As many as --columns says, where the program takes any multiple of some.
+int Input::fix_columns() {
+  const Contract& c = program.contract;
+  if (!options_.columns || (!c.any_columns && *options_.columns == c.columns)) return kFine;
+  const auto fault = mscclc::fix_columns(program, *options_.columns);
+  return fault ? unusable("--columns: " + fault->message) : kFine;
 }
 
 int Input::load_plan(std::string_view json, const FrontEndOptions& front, const PassOptions& passes,

@@ -22,7 +22,8 @@ struct InputOptions {
   std::string file;
   std::vector<std::string> defines;
   std::string diagnostics = "text";
-  const CommandLine* line = nullptr;  ///< which says what is written; nullptr: nothing
+  std::optional<uint64_t> columns = {};  ///< of a row: what --columns says
+  const CommandLine* line = nullptr;     ///< which says what is written; nullptr: nothing
 
   /// Gives a parameter what an option says: `option` is that, "--ranks", and `what` of what it is a
   /// number. "--ranks and -D R=4 both say how many ranks there are", if -D gives it, too.
@@ -34,6 +35,8 @@ struct InputOptions {
 void add_input_options(CommandLine& line, CLI::App& app, InputOptions& options);
 /// Declares -D alone.
 void add_define_option(CommandLine& line, CLI::App& app, InputOptions& options);
+/// Declares --columns, which load() keeps to.
+void add_columns_option(CommandLine& line, CLI::App& app, InputOptions& options);
 /// Declares --diagnostics alone.
 void add_diagnostics_option(CommandLine& line, CLI::App& app, std::string& format);
 
@@ -90,6 +93,7 @@ class Input {
   int load_text(NamedText input, const FrontEndOptions& front, const PassOptions& passes,
                 ProofGate* gate);
 
+  int fix_columns();
   void offer_patches();
 
   const InputOptions& options_;

@@ -99,7 +99,8 @@ Result<Work> parse_work(const RunOptions& options) {
   if (!dtypes) return dtypes.error();
   const auto ops = parse_ops(options.ops);
   if (!ops) return ops.error();
-  Work work{*sizes, *dtypes, *ops, {}};
+  const bool all = std::ranges::find(options.dtypes, "all") != options.dtypes.end();
+  Work work{*sizes, *dtypes, *ops, {}, all};
   if (options.accumulate.empty()) return work;
   work.accumulate = find_dtype(options.accumulate);
   if (work.accumulate) return work;
@@ -113,6 +114,8 @@ std::vector<RunSpec> specs_of(const RunOptions& options, const Work& work,
   std::vector<RunSpec> specs;
   const size_t ops = contract.reduces() ? work.ops.size() : 1;
   for (const Dtype dtype : work.dtypes) {
+    // Of "all" those that rows have; of those that are named why_no_rows() says so.
+    if (contract.columns != 0 && work.all_dtypes && !rows::can_be_t(dtype)) continue;
     for (size_t i = 0; i < ops; ++i) {
       for (const uint64_t size : work.sizes) {
         const uint64_t row = uint64_t{contract.columns} * info(dtype).bytes;
@@ -203,6 +206,10 @@ std::optional<Error> why_no_rows(const RunOptions& options, const Program& progr
                : std::optional(Error{"--rows: it is for collectives of rows, and this is none"});
   }
   for (const RunSpec& spec : specs) {
+    if (!rows::can_be_t(spec.dtype)) {
+      return Error{fmt::format("--dtype {}: row functions are computed of f32, f16 and bf16",
+                               info(spec.dtype).name)};
+    }
     const uint32_t row = unit_of_part(program, spec.dtype);
     const uint64_t part = Chunking::part_for_message(c, spec.bytes, row);
     const uint64_t whole = Chunking(c, part, program.granule(spec.dtype)).message_bytes();

@@ -53,6 +53,7 @@ struct Work {
   std::vector<Dtype> dtypes;
   std::vector<ReduceOp> ops;
   std::optional<Dtype> accumulate;
+  bool all_dtypes = false;  ///< it says "all"
 };
 
 // What has come of it so far.

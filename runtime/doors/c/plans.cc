@@ -245,6 +245,23 @@ mscclc_result_t mscclc_compile(const char* source, size_t bytes, const char* nam
   });
 }
 
+namespace {
+
+/// A plan of rows that is loaded for less than one would refuse every call but an empty one.
+bool lacks_a_row(const Program& plan, uint64_t max_bytes, Dtype dtype, Diagnostics& diagnostics) {
+  const uint64_t columns = plan.contract.any_columns ? 0 : plan.contract.columns;
+  const uint64_t least = columns * info(dtype).bytes * Chunking::parts_of_message(plan.contract);
+  if (max_bytes == 0 || max_bytes >= least) return false;
+  diagnostics.error(
+      "row-call", {},
+      fmt::format("the plan is loaded for messages of up to {} bytes, and a row of {} "
+                  "{} takes {}: load it for that times the most rows of a call",
+                  max_bytes, columns, info(dtype).name, least));
+  return true;
+}
+
+}  // namespace
+
 void mscclc_free(char* text) { std::free(text); }
 
 mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t bytes,
@@ -263,6 +280,9 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
     }
     Diagnostics diagnostics;
     auto read = load_plan({json, bytes}, name, diagnostics);  // nullptr: all ranks learn it
+    if (read != nullptr && lacks_a_row(*read, max_bytes, static_cast<Dtype>(dtype), diagnostics)) {
+      read.reset();
+    }
     LoadOptions options{
         .max_bytes = max_bytes, .dtype = static_cast<Dtype>(dtype), .in_order = true};
     options.zero_copy = read != nullptr && !read->flags.empty();
@@ -327,7 +347,12 @@ std::string why_refused(const mscclc_plan& plan, uint64_t bytes) {
                        plan.max_bytes);
   }
   if (is_message(plan, bytes)) return {};
-  return fmt::format("{} bytes are no message of the plan's {} ranks", bytes, plan.contract.ranks);
+  const std::string why =
+      fmt::format("{} bytes are no message of the plan's {} ranks", bytes, plan.contract.ranks);
+  if (plan.contract.columns == 0) return why;
+  const uint64_t row = granule_of(plan) * Chunking::parts_of_message(plan.contract);
+  return fmt::format("{}: it has whole rows of {} values, {} bytes each of f16 and bf16, {} of f32",
+                     why, plan.contract.columns, row, 2 * row);
 }
 
 /// Without memory for its part in a call, a rank ends it for the others, too.

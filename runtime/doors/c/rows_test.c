@@ -115,6 +115,8 @@ static void *work(void *given) {
   mscclc_plan_t *plan = NULL;
   OK(mscclc_comm_create(&comm, kRanks, &id, rank, &config));
   OK(mscclc_stream_create(comm, &stream));
+  CHECK(mscclc_plan_load(comm, json, strlen(json), "mine.json", 31, MSCCLC_F32, &plan) != 0);
+  CHECK(strstr(mscclc_last_error(), "of up to 31 bytes, and a row of 8 f32 takes 32: load it for"));
   OK(mscclc_plan_load(comm, json, strlen(json), "mine.json", 1 << 12, MSCCLC_F32, &plan));
   data_t *d = aligned_alloc(64, (sizeof *d + 63) / 64 * 64);
   CHECK(d != NULL);
@@ -138,6 +140,9 @@ static void *work(void *given) {
   OK(mscclc_plan_buffers(plan, kBytes + 2 * kColumns, &input, &output));
   CHECK(input == kBytes + 2 * kColumns && output == input);
   CHECK(mscclc_plan_buffers(plan, kBytes + 8, &input, &output) == MSCCLC_INVALID_ARGUMENT);
+  CHECK(strstr(mscclc_last_error(),
+               "168 bytes are no message of the plan's 2 ranks: it has whole "
+               "rows of 8 values, 16 bytes each of f16 and bf16, 32 of f32"));
   for (int i = 0; i < 4; ++i) {
     /* Memory is read when the call runs; a value is that of the launch. */
     fill(d, rank);

@@ -33,6 +33,9 @@ inline constexpr PacketFormat kFormatsOfSumsApart[] = {PacketFormat::none, Packe
 /// columns of models and others, any two of these together; and in other packets. The same.
 std::vector<KernelPlan> fused_row_plans();
 
+/// Programs of random row functions (tests/rows/random_row.h), of all types. The same.
+std::vector<KernelPlan> random_row_plans();
+
 /// Programs in whose calls of few rows some steps have nothing to do. The same.
 std::vector<KernelPlan> uneven_row_plans();
 

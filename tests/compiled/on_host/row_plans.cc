@@ -1,10 +1,12 @@
-// Which programs of plans/rows are compiled for the host, and as what.
+// Which programs of plans/rows, and of random row functions, are compiled for the host, and as
+// what.
 #include "tests/rows/row_plans.h"
 
 #include <array>
 
 #include "ir/support/sanitized.h"
 #include "tests/compiled/on_host/plans.h"
+#include "tests/rows/random_row.h"
 
 namespace mscclc {
 namespace {
@@ -109,6 +111,26 @@ std::vector<KernelPlan> fused_row_plans() {
     }
   }
   return some;
+}
+
+std::vector<KernelPlan> random_row_plans() {
+  // Threads that columns fill, or not, or that have several 16 bytes.
+  constexpr RowShape kRandomShapes[] = {{64, 32}, {272, 64}, {1040, 32}, {2880, 384}};
+  std::vector<KernelPlan> plans;
+  Dice dice(16);
+  for (uint32_t n = 0; n < testing::amount(12u, 48u, 48u); ++n) {
+    const uint32_t ranks = 2 + n % 2;
+    const RowShape& shape = kRandomShapes[n / 3 % std::size(kRandomShapes)];
+    const std::string text = rows::random_row_program(dice, "random_" + std::to_string(n));
+    plans.push_back({text + "of " + std::to_string(ranks) + " ranks",
+                     std::make_shared<const Program>(
+                         testing::row_plan_of(text, {{"R", std::to_string(ranks)},
+                                                     {"N", std::to_string(shape.columns)},
+                                                     {"T", std::to_string(shape.threads)}})),
+                     {kTypes[n % kTypes.size()]},
+                     {5, 1}});
+  }
+  return plans;
 }
 
 std::vector<KernelPlan> uneven_row_plans() {

@@ -1,7 +1,7 @@
 // Writes the kernels of all plans (plans.h) as sources for the host's compiler, and a table of
 // them:
 //
-//   write plans|rows|proved|uneven TABLE SOURCE...
+//   write plans|rows|random|proved|uneven TABLE SOURCE...
 //
 // Plans are dealt out to the sources, each in a namespace of its own, as each has names of its own.
 #include <fstream>
@@ -62,14 +62,13 @@ bool write(const std::vector<KernelPlan>& plans, const std::string& table,
 
 int main(int argc, char** argv) {
   const std::map<std::string, std::function<std::vector<mscclc::KernelPlan>()>> lists = {
-      {"plans", mscclc::kernel_plans},
-      {"rows", mscclc::fused_row_plans},
-      {"proved", mscclc::proved_plans},
+      {"plans", mscclc::kernel_plans},      {"rows", mscclc::fused_row_plans},
+      {"random", mscclc::random_row_plans}, {"proved", mscclc::proved_plans},
       {"uneven", mscclc::uneven_row_plans},
   };
   const auto list = lists.find(argc < 4 ? "" : argv[1]);
   if (list == lists.end()) {
-    std::cerr << "usage: write plans|rows|proved|uneven TABLE SOURCE...\n";
+    std::cerr << "usage: write plans|rows|random|proved|uneven TABLE SOURCE...\n";
     return 2;
   }
   return mscclc::write(list->second(), argv[2], {argv + 3, argv + argc}) ? 0 : 1;

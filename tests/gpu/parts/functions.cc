@@ -1,6 +1,6 @@
-// Plans with row functions (plans/rows) by compiled kernels, against the host's definition of the
-// functions (executor/rows): numbers of rows that no number of blocks divides, slices, and more
-// blocks than a GPU has multiprocessors.
+// Plans with row functions (plans/rows, and random functions) by compiled kernels, against the
+// host's definition of the functions (executor/rows): numbers of rows that no number of blocks
+// divides, slices, and more blocks than a GPU has multiprocessors.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -8,6 +8,7 @@
 #include "tests/gpu/cases.h"
 #include "tests/gpu/parts.h"
 #include "tests/gpu/stage/graphs.h"
+#include "tests/rows/random_row.h"
 #include "tests/rows/row_plans.h"
 
 namespace mscclc::testing {
@@ -16,18 +17,22 @@ namespace {
 constexpr uint32_t kColumns = 1024;
 constexpr uint64_t kRows[] = {1, 7, 133, 601};  ///< of an output
 constexpr uint32_t kCalls = 3;
+constexpr uint32_t kRandom = 24;
 
 struct RowsPlan {
   std::string name;
   RowDefines defines;
+  std::string text = {};  ///< of what is not in plans/rows
 };
 
-/// Each program once, and one with slices and with many blocks, as the library may come to have it.
+/// Each program once, and one with slices and with many blocks, as the library may come to have it;
+/// and random ones.
 std::vector<RowsPlan> row_plans(const StageOptions& options) {
   const std::string ranks = std::to_string(options.ranks), columns = std::to_string(kColumns);
   std::vector<RowsPlan> plans;
-  const auto add = [&](const std::string& name, const RowDefines& more) {
-    RowsPlan plan{name, {{"R", ranks}, {"N", columns}}};
+  const auto add = [&](const std::string& name, const RowDefines& more,
+                       const std::string& text = "") {
+    RowsPlan plan{name, {{"R", ranks}, {"N", columns}}, text};
     plan.defines.insert(plan.defines.end(), more.begin(), more.end());
     if (name.find(options.filter) != std::string::npos) plans.push_back(std::move(plan));
   };
@@ -40,6 +45,12 @@ std::vector<RowsPlan> row_plans(const StageOptions& options) {
     add(sliced, {{"B", "256"}, {"T", "128"}, {"S", slices}, {"F", "sentinel"}});
   }
   add(sliced, {{"B", "512"}, {"T", "64"}, {"F", "sentinel"}});
+  Dice dice(17);
+  for (uint32_t n = 0; n < kRandom; ++n) {
+    const std::string name = fmt::format("random_{}", n);
+    const std::string text = rows::random_row_program(dice, name);
+    add(name, {{"B", "16"}, {"T", "128"}}, text);
+  }
   return plans;
 }
 
@@ -94,14 +105,15 @@ std::string run_plan(Communicator& communicator, const RowsPlan& of) {
   Diagnostics diagnostics;
   const Stream stream(communicator.device(), diagnostics);
   if (stream.get() == nullptr) return text(diagnostics);
-  const auto plan = std::make_shared<const Program>(library_row_plan(of.name, of.defines));
-  for (const Dtype dtype : {Dtype::bf16, Dtype::f32}) {
+  const auto plan = std::make_shared<const Program>(
+      of.text.empty() ? library_row_plan(of.name, of.defines) : row_plan_of(of.text, of.defines));
+  for (const Dtype dtype : {Dtype::bf16, Dtype::f16, Dtype::f32}) {
     if (!RowsRun(communicator, plan, dtype).run(stream.get(), diagnostics)) {
       return text(diagnostics);
     }
   }
   if (communicator.rank() == 0) {
-    fmt::print("{}: {} numbers of rows of two types, right\n", title(of), std::size(kRows));
+    fmt::print("{}: {} numbers of rows of three types, right\n", title(of), std::size(kRows));
     std::fflush(stdout);
   }
   return "";
@@ -115,7 +127,7 @@ bool check_row_functions(const StageOptions& options) {
       options, plans.size(),
       [&](Communicator& communicator, size_t i) { return run_plan(communicator, plans[i]); },
       [&](size_t i, const std::string& fault) {
-        fmt::print("{}: FAILED\n{}\n", title(plans[i]), fault);
+        fmt::print("{}: FAILED\n{}\n{}", title(plans[i]), fault, plans[i].text);
         std::fflush(stdout);
       });
   fmt::print("row functions at {}: {} right, {} wrong{}\n", text(options), tally.right, tally.wrong,

@@ -258,6 +258,7 @@ void add_pass_options(CommandLine& line, CLI::App& app, CompileOptions& options)
 
 void compile_options(CommandLine& line, CLI::App& app, CompileOptions& options) {
   add_input_options(line, app, options.input);
+  add_columns_option(line, app, options.input);
   line.writes(app.add_option("-o,--output", options.output,
                              "where to write (default: standard output); a named pipe must get a "
                              "reader within 5 seconds")

@@ -296,6 +296,7 @@ void verify_options(CommandLine& line, CLI::App& app, VerifyOptions& options) {
       ->type_name("FILE")
       ->required();
   add_define_option(line, app, options.input);
+  add_columns_option(line, app, options.input);
   app.add_flag("--together", options.together,
                "also prove that calls of these plans, one after another in any order, do not "
                "disturb each other: they share channels, the count of calls, and scratch where "
