@@ -5,12 +5,14 @@
 #include <filesystem>
 #include <vector>
 
+#include "runtime/doors/nccl/backends/report.h"
 #include "runtime/support/process/open_library.h"
 
 namespace mscclc::capi::mp {
 namespace {
 
 constexpr const char* kName = "libcublasmp.so.0";
+constexpr int kLeastNccl = 22902;  ///< as NVIDIA's documents say since 0.8
 
 std::vector<std::string> candidates(const std::string& nccl) {
   const auto folder = std::filesystem::path(nccl).parent_path();
@@ -57,6 +59,10 @@ Result<Library> load(const std::string& path, const nccl::RealNccl& nccl) {
 }  // namespace
 
 Result<Library> find_library(const nccl::RealNccl& nccl) {
+  if (nccl.version < kLeastNccl) {
+    return Error{fmt::format("it needs NCCL {} at least; {} is {}", nccl::version_text(kLeastNccl),
+                             nccl.path, nccl::version_text(nccl.version))};
+  }
   std::string tried;
   for (const std::string& path : candidates(nccl.path)) {
     auto found = load(path, nccl);
