@@ -121,15 +121,23 @@ bool Overlap::State::find_gemms(Diagnostics& diagnostics) {
     provider_ = own_provider_.get();
   }
   if (provider_ == nullptr) return false;
-  constexpr uint64_t kPart = 256;  // parts of the workspace begin at multiples
-  gemm_bytes_ = (provider_->workspace_bytes() + kPart - 1) / kPart * kPart;
+  const uint64_t bytes = provider_->workspace_bytes();
+  if (bytes > kMaxBytes) {
+    return refuse_overlap(
+        config_,
+        fmt::format("a GEMM's workspace must have at most {} bytes; gemm_workspace_bytes = {}",
+                    kMaxBytes, bytes),
+        diagnostics);
+  }
+  gemm_bytes_ = (bytes + kPart - 1) / kPart * kPart;
   return true;
 }
 
 uint64_t Overlap::State::workspace_bytes() const {
   uint64_t most = 0;
   for (const auto& way : ways_) most = std::max(most, way->backend().workspace_bytes());
-  return gemm_bytes_ + most;
+  const uint64_t all = gemm_bytes_ + most;
+  return config_.own_workspace || all == 0 ? all : all + kPart - kAlignment;
 }
 
 bool Overlap::State::make_ways(Diagnostics& diagnostics) {
@@ -237,8 +245,9 @@ bool Overlap::State::finish_sum(const void* from, const OverlapCall& call, Strea
 
 bool Overlap::State::put(Way& way, const OverlapCall& call, StreamHandle stream,
                          Diagnostics& diagnostics) {
-  uint8_t* const workspace =
-      workspace_ != nullptr ? workspace_->data() : static_cast<uint8_t*>(call.workspace);
+  const auto given =
+      reinterpret_cast<uintptr_t>(workspace_ != nullptr ? workspace_->data() : call.workspace);
+  auto* const workspace = reinterpret_cast<uint8_t*>((given + kPart - 1) / kPart * kPart);
   const RunPlace place{.call = call,
                        .stream = stream,
                        .gemm = {workspace, provider_->workspace_bytes()},
