@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/core/overlap/agree.h"
+#include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/overlap/gemm_rank.h"
 #include "tests/runtime/ranks.h"
 
@@ -114,6 +115,59 @@ TEST_CASE("GEMMs get a workspace at a multiple of 256 bytes, wherever the caller
         }) == "");
 }
 
+/// The host's, which has no memory for some purpose.
+class LackingDevice final : public testing::ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
+                                   Diagnostics& diagnostics) override {
+    return lacks(what, diagnostics) ? nullptr
+                                    : ForwardingDevice::allocate(bytes, what, diagnostics);
+  }
+  std::unique_ptr<Memory> allocate_visible(uint64_t bytes, const std::string& what,
+                                           Diagnostics& diagnostics) override {
+    return lacks(what, diagnostics) ? nullptr
+                                    : ForwardingDevice::allocate_visible(bytes, what, diagnostics);
+  }
+  std::string lacking = "";
+
+ private:
+  bool lacks(const std::string& what, Diagnostics& diagnostics) const {
+    if (what != lacking) return false;
+    diagnostics.error("out-of-memory", {}, "there is none for " + what);
+    return true;
+  }
+};
+
+TEST_CASE("a rank that lacks memory for an object says so to all, and ends nothing else") {
+  const OverlapConfig all[] = {
+      {.kind = OverlapKind::allgather_gemm, .m = 8, .k = 4, .n = {2}, .backend = "serial"},
+      {.kind = OverlapKind::gemm_allreduce, .m = 8, .k = 4, .n = {8}, .backend = "serial"},
+      {.kind = OverlapKind::gemm_allreduce, .m = 8, .k = 4, .n = {8}, .backend = "copy_engine"}};
+  const auto open = [](uint32_t rank, Diagnostics& diagnostics) {
+    return std::make_unique<LackingDevice>(testing::open_host(rank, diagnostics));
+  };
+  // Before ranks agree, and while the library's plan is loaded.
+  for (const char* what : {"a GEMM's first call", "reports of thread blocks"}) {
+    for (const OverlapConfig& config : all) {
+      INFO(config.backend << " " << name(config.kind) << " without " << what);
+      CHECK(run_threads(
+                2,
+                [&](Communicator& communicator) -> std::string {
+                  GemmRank rank(communicator);
+                  auto& device = static_cast<LackingDevice&>(communicator.device());
+                  if (communicator.rank() == 1) device.lacking = what;
+                  Diagnostics said, none;
+                  if (rank.make(config, said) != nullptr) return "it was made";
+                  if (testing::text(said).find(what) == std::string::npos) return "not said why";
+                  device.lacking = "";
+                  return rank.make(config, none) != nullptr ? "" : testing::text(none);
+                },
+                {}, open) == "");
+    }
+  }
+}
+
 TEST_CASE("copy engines are refused chunks that are not whole pieces, with the numbers") {
   CHECK(said_of([](OverlapConfig& c, uint32_t) {
           c.kind = OverlapKind::gemm_reducescatter;
@@ -202,9 +256,10 @@ TEST_CASE("ranks that take different backends are known, and one that has found 
     std::string said;
     run_threads(2, [&](Communicator& communicator) -> std::string {
       const bool first = communicator.rank() == 0;
-      Diagnostics diagnostics;
+      Diagnostics diagnostics, problems;
+      if (!first && !why_not.empty()) problems.error("bad-call", {}, why_not);
       (void)overlap::agree(communicator.bootstrap(), {{"backend", first ? "serial" : taken}},
-                           first ? "" : why_not, diagnostics);
+                           problems, diagnostics);
       if (first) said = testing::text(diagnostics);
       return "";
     });

@@ -198,22 +198,16 @@ bool Overlap::State::connect(Diagnostics& diagnostics) {
 bool Overlap::State::make(Diagnostics& diagnostics) {
   const OneThread::Visit visit(one_thread(), diagnostics);
   if (!visit) return false;
+  if (ranks_ == 1) return make_alone(diagnostics);
   Diagnostics own;
-  const bool able = make_alone(own);
-  for (const Diagnostic& d : own.all()) diagnostics.add(d);
-  if (ranks_ == 1) return able;
-  std::string why_not;
-  for (const Diagnostic& d : own.all()) {
-    if (d.severity == Severity::error && why_not.empty()) why_not = d.message;
-  }
+  (void)make_alone(own);
   NamedValues values = values_of(config_);
   values.emplace_back("backend that is taken", choices_.front().backend);
   values.emplace_back("backend that is taken in graphs", choices_.back().backend);
   if (!options_.why_not.empty()) {
     for (auto& [name, value] : values) value.clear();
   }
-  return agree(owner_.communicator->bootstrap(), values, able ? "" : why_not, diagnostics) &&
-         connect(diagnostics);
+  return agree(owner_.communicator->bootstrap(), values, own, diagnostics) && connect(diagnostics);
 }
 
 Way& Overlap::State::way_on(StreamHandle stream) const {
