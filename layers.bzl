@@ -674,7 +674,11 @@ _ROWS = {
         "tests/helpers/network",
         "tests/helpers/runtime",
     ],
-    "tests/fakes/libcuda": ["ir", "runtime/devices/cuda/driver"],
+    "tests/fakes/libcuda": [
+        "ir",
+        "runtime/devices/cuda/driver",
+        "runtime/devices/cuda/gemm",
+    ],
     "tests/fakes/gdrcopy": ["runtime/devices/cuda/gdrcopy"],
     "tests/fakes/cuda": [
         "executor",
@@ -1070,6 +1074,7 @@ _TESTS_MAY_INCLUDE = {
         "tests/helpers/verbs",
     ],
     "runtime/devices/cuda/gdrcopy": ["tests/fakes/gdrcopy", "tests/helpers/runtime"],
+    "runtime/devices/cuda/gemm": ["tests/fakes/cuda", "tests/fakes/libcuda"],
     "runtime/devices/cuda/launch": ["tests/fakes/cuda"],
     "runtime/devices/cuda/links": ["tests/fakes/cuda"],
     "runtime/devices/cuda/driver": ["tests/fakes/libcuda", "tests/helpers/runtime"],

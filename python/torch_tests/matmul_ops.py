@@ -358,6 +358,9 @@ def what_is_wrong(ranks):
         refused(lambda: scatter(A[1:], B, "sum", 0, group), f"has {2 * n - 1}", f"the {n} ranks")
         refused(lambda: scatter(A, torch.ones(4, n + 1), "sum", 1, group), f"has {n + 1}", f"the {n} ranks")
         refused(lambda: ops.all_to_all_matmul(A[1:], [B], group), f"has {2 * n - 1}", f"the {n} ranks")
+    wide = torch.ones(4, n)  # a column for each rank
+    refused(lambda: scatter(A, wide, "sum", 1, group, bias=torch.tensor(1.0)), "1 values", "shape []")
+    refused(lambda: scatter(A, wide, "sum", 1, group, bias=torch.ones(1).half()), "float32", "float16")
     refused(lambda: torch.ops.mscclc.matmul_all_reduce(A, B, "sum", group.group_name, None, ranks=n + 1),
             f"the group has {n} ranks, not {n + 1}")  # fmt: skip
     eight = torch.ones(2 * n, 32).to(torch.float8_e4m3fn)

@@ -71,7 +71,8 @@ struct OverlapConfig {
   std::string agreed = "";    ///< what callers do besides, the same on all ranks
 };
 
-/// One run: memory of the device, at multiples of 16 bytes. Vectors have an entry for each B.
+/// One run: memory of the device, at multiples of 16 bytes, scales of 4. Vectors have an entry for
+/// each B.
 struct OverlapCall {
   const void* a = nullptr;
   std::vector<const void*> b = {};

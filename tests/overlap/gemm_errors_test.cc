@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/core/overlap/agree.h"
+#include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/overlap/gemm_rank.h"
 #include "tests/runtime/ranks.h"
 
@@ -17,12 +18,13 @@ OverlapConfig small_gemm(OverlapKind kind = OverlapKind::allgather_gemm) {
   return {.kind = kind, .m = 8, .k = 4, .n = {2}};
 }
 
-/// What two ranks say of a config; `change` gets the rank.
+/// What two ranks say of a config; `change` gets the rank. `gemm`: who multiplies, or nullptr.
 using Change = std::function<void(OverlapConfig&, uint32_t rank)>;
-std::string said_of(const Change& change) {
+std::string said_of(const Change& change, GemmProvider* gemm = nullptr) {
   std::vector<std::string> said(2);
   run_threads(2, [&](Communicator& communicator) -> std::string {
     GemmRank rank(communicator);
+    rank.options().gemm = gemm;
     OverlapConfig config = small_gemm();
     change(config, communicator.rank());
     Diagnostics diagnostics;
@@ -59,6 +61,111 @@ TEST_CASE("sizes that do not fit are refused with the numbers, before anything i
         "4, n = 17592186044416\n");
   CHECK(said_of([](OverlapConfig& c, uint32_t) { c.chunks = 65; }) ==
         "bad-call: allgather_gemm: chunks must be 0 to 64; chunks = 65\n");
+}
+
+/// Asks for a workspace, and makes nothing.
+class RoomyGemm final : public GemmProvider {
+ public:
+  explicit RoomyGemm(uint64_t bytes) : bytes_(bytes) {}
+  uint64_t workspace_bytes() const override { return bytes_; }
+  bool run(const Gemm& gemm, StreamHandle, Diagnostics&) override {
+    workspace = reinterpret_cast<uintptr_t>(gemm.workspace);
+    return true;
+  }
+  uintptr_t workspace = 0;
+
+ private:
+  const uint64_t bytes_;
+};
+
+TEST_CASE("a workspace of GEMMs that no memory has is refused with the number") {
+  for (const uint64_t bytes : {~uint64_t{0}, 0 - uint64_t{0x900}, (uint64_t{1} << 46) + 1}) {
+    RoomyGemm gemm(bytes);
+    CHECK(said_of([](OverlapConfig& c, uint32_t) { c.kind = OverlapKind::gemm_reducescatter; },
+                  &gemm) ==
+          "bad-call: gemm_reducescatter: a GEMM's workspace must have at most 70368744177664 "
+          "bytes; gemm_workspace_bytes = " +
+              std::to_string(bytes) + "\n");
+  }
+}
+
+TEST_CASE("GEMMs get a workspace at a multiple of 256 bytes, wherever the caller's begins") {
+  RoomyGemm gemm(100);
+  CHECK(run_threads(1, [&](Communicator& communicator) -> std::string {
+          GemmRank rank(communicator);
+          rank.options().gemm = &gemm;
+          OverlapConfig config = small_gemm();
+          config.own_workspace = false;
+          Diagnostics diagnostics;
+          const auto object = rank.make(config, diagnostics);
+          const auto memory = communicator.device().allocate(4096, "matrices", diagnostics);
+          uint8_t* const at = memory->data();
+          const OverlapCall call{.a = at,
+                                 .b = {at + 1024},
+                                 .out = {at + 2048},
+                                 .workspace = at + 3088,
+                                 .workspace_bytes = object->workspace_bytes()};
+          const bool ran = object->run(call, rank.stream(), diagnostics) &&
+                           communicator.synchronize(rank.stream(), diagnostics);
+          const auto begin = reinterpret_cast<uintptr_t>(call.workspace);
+          const bool inside =
+              gemm.workspace >= begin && gemm.workspace + 256 <= begin + call.workspace_bytes;
+          return ran && inside && gemm.workspace % 256 == 0 ? ""
+                                                            : testing::text(diagnostics) + "no";
+        }) == "");
+}
+
+/// The host's, which has no memory for some purpose.
+class LackingDevice final : public testing::ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  std::unique_ptr<Memory> allocate(uint64_t bytes, const std::string& what,
+                                   Diagnostics& diagnostics) override {
+    return lacks(what, diagnostics) ? nullptr
+                                    : ForwardingDevice::allocate(bytes, what, diagnostics);
+  }
+  std::unique_ptr<Memory> allocate_visible(uint64_t bytes, const std::string& what,
+                                           Diagnostics& diagnostics) override {
+    return lacks(what, diagnostics) ? nullptr
+                                    : ForwardingDevice::allocate_visible(bytes, what, diagnostics);
+  }
+  std::string lacking = "";
+
+ private:
+  bool lacks(const std::string& what, Diagnostics& diagnostics) const {
+    if (what != lacking) return false;
+    diagnostics.error("out-of-memory", {}, "there is none for " + what);
+    return true;
+  }
+};
+
+TEST_CASE("a rank that lacks memory for an object says so to all, and ends nothing else") {
+  const OverlapConfig all[] = {
+      {.kind = OverlapKind::allgather_gemm, .m = 8, .k = 4, .n = {2}, .backend = "serial"},
+      {.kind = OverlapKind::gemm_allreduce, .m = 8, .k = 4, .n = {8}, .backend = "serial"},
+      {.kind = OverlapKind::gemm_allreduce, .m = 8, .k = 4, .n = {8}, .backend = "copy_engine"}};
+  const auto open = [](uint32_t rank, Diagnostics& diagnostics) {
+    return std::make_unique<LackingDevice>(testing::open_host(rank, diagnostics));
+  };
+  // Before ranks agree, and while the library's plan is loaded.
+  for (const char* what : {"a GEMM's first call", "reports of thread blocks"}) {
+    for (const OverlapConfig& config : all) {
+      INFO(config.backend << " " << name(config.kind) << " without " << what);
+      CHECK(run_threads(
+                2,
+                [&](Communicator& communicator) -> std::string {
+                  GemmRank rank(communicator);
+                  auto& device = static_cast<LackingDevice&>(communicator.device());
+                  if (communicator.rank() == 1) device.lacking = what;
+                  Diagnostics said, none;
+                  if (rank.make(config, said) != nullptr) return "it was made";
+                  if (testing::text(said).find(what) == std::string::npos) return "not said why";
+                  device.lacking = "";
+                  return rank.make(config, none) != nullptr ? "" : testing::text(none);
+                },
+                {}, open) == "");
+    }
+  }
 }
 
 TEST_CASE("copy engines are refused chunks that are not whole pieces, with the numbers") {
@@ -149,9 +256,10 @@ TEST_CASE("ranks that take different backends are known, and one that has found 
     std::string said;
     run_threads(2, [&](Communicator& communicator) -> std::string {
       const bool first = communicator.rank() == 0;
-      Diagnostics diagnostics;
+      Diagnostics diagnostics, problems;
+      if (!first && !why_not.empty()) problems.error("bad-call", {}, why_not);
       (void)overlap::agree(communicator.bootstrap(), {{"backend", first ? "serial" : taken}},
-                           first ? "" : why_not, diagnostics);
+                           problems, diagnostics);
       if (first) said = testing::text(diagnostics);
       return "";
     });
@@ -193,7 +301,9 @@ std::string said_of_run(const OverlapConfig& config,
     uint8_t* const at = memory->data();
     OverlapCall call{.a = at, .b = {at + 1024}, .out = {at + 2048}};
     change(call, at);
-    if (object->run(call, rank.stream(), diagnostics)) return said = "it ran";
+    const bool ran = object->run(call, rank.stream(), diagnostics) &&
+                     communicator.synchronize(rank.stream(), diagnostics);
+    if (ran) return said = "it ran";
     said = diagnostics.all().front().message;
     return "";
   });
@@ -214,6 +324,17 @@ TEST_CASE("a run that gives too little is refused with what is required and what
   CHECK(said_of_run(config, [](OverlapCall& c, uint8_t* at) {
           c.a_scale = reinterpret_cast<const float*>(at);
         }) == "allgather_gemm: scales are for types of 8 bits; A is bf16");
+  OverlapConfig narrow = config;
+  narrow.a_dtype = narrow.b_dtype = Dtype::e4m3;
+  CHECK(said_of_run(narrow, [](OverlapCall& c, uint8_t* at) {
+          c.a_scale = reinterpret_cast<const float*>(at + 3073);
+        }).starts_with("allgather_gemm: 'a_scale' must lie at a multiple of 4 bytes; it is at 0x"));
+  CHECK(said_of_run(narrow, [](OverlapCall& c, uint8_t* at) {
+          c.b_scale = {reinterpret_cast<const float*>(at + 3074)};
+        }).starts_with("allgather_gemm: 'b_scale[0]' must lie at a multiple of 4 bytes; it is at"));
+  CHECK(said_of_run(narrow, [](OverlapCall& c, uint8_t* at) {
+          c.a_scale = reinterpret_cast<const float*>(at + 3076);
+        }) == "it ran");
   CHECK(said_of_run(small_gemm(OverlapKind::gemm_allreduce), [](OverlapCall& c, uint8_t* at) {
           c.gathered = at;
         }) == "gemm_allreduce: 'gathered' must be NULL: nothing is gathered");
@@ -234,7 +355,7 @@ TEST_CASE("a workspace that is too small is refused with both sizes") {
           if (object->run(call, rank.stream(), diagnostics)) return "it ran";
           const std::string said = diagnostics.all().front().message;
           const char* const wanted =
-              "gemm_reducescatter: the workspace must have 32 bytes; it has 31";
+              "gemm_reducescatter: the workspace must have 272 bytes; it has 271";
           return said == wanted ? "" : said;
         }) == "");
 }

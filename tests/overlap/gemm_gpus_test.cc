@@ -64,6 +64,20 @@ class OneProduct final : public GemmProvider {
   std::set<StreamHandle> made_, failed_;
 };
 
+/// Puts on the stream what writes a product, and answers that there is none.
+class FailedProduct final : public GemmProvider {
+ public:
+  explicit FailedProduct(World& world) : world_(world) {}
+  bool run(const Gemm& gemm, StreamHandle stream, Diagnostics& diagnostics) override {
+    world_.fake.launch(stream, cuda::address_of(gemm.d), 1);
+    diagnostics.error("gemm-failed", {}, "no product of zeros");
+    return false;
+  }
+
+ private:
+  World& world_;
+};
+
 /// Launches that a node of a graph comes after.
 size_t launches_before(World& world, cuda::abi::GraphNode node) {
   std::set<cuda::abi::GraphNode> before;
@@ -214,6 +228,18 @@ TEST_CASE("what follows a run that failed half-way comes after all that the run 
     CHECK(said.find("not joined") == std::string::npos);
     world.check_clean();
   }
+}
+
+TEST_CASE("what a product of zeros that failed has put on its stream ends before its memory") {
+  World world({.devices = 2, .deferred = true});
+  FailedProduct products(world);
+  const std::string said =
+      on_fake_gpus(world, &products, gemm_on_gpus(OverlapKind::allgather_gemm, "serial"),
+                   [](Overlap&, const OverlapCall&, StreamHandle) { return "it was made"; });
+  INFO(said);
+  CHECK(said.find("rank 1: error: no product of zeros") != std::string::npos);
+  CHECK(said.find("it was made") == std::string::npos);
+  world.check_clean();
 }
 
 TEST_CASE("runs of auto are captured as graphs are the fastest, and eager as eager runs are") {

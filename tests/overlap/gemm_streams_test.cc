@@ -213,6 +213,13 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   CHECK(diagnostics.all().front().message ==
         "allgather_gemm: the budget must be at most 33 of the 132 multiprocessors, as 3 runs and "
         "their GEMMs may need room at once; budget = 34");
+  config.backend = "copy_engine";
+  config.chunks = 64;
+  Diagnostics of_flags;
+  CHECK(!overlap::choose(config, {.ranks = 72, .multiprocessors = 132, .rows = rows}, of_flags));
+  CHECK(of_flags.all().front().message ==
+        "allgather_gemm: chunks must be at most 56 with 72 ranks, as a plan has 4096 flags at "
+        "most, one for each chunk of each rank; chunks = 64");
 }
 
 TEST_CASE(

@@ -55,8 +55,13 @@ std::string difference(const NamedValues& first, const NamedValues& other, size_
 
 }  // namespace
 
-bool agree(Bootstrap& bootstrap, const NamedValues& own, const std::string& why_not,
+bool agree(Bootstrap& bootstrap, const NamedValues& own, const Diagnostics& problems,
            Diagnostics& diagnostics) {
+  std::string why_not;
+  for (const Diagnostic& d : problems.all()) {
+    diagnostics.add(d);
+    if (d.severity == Severity::error && why_not.empty()) why_not = d.message;
+  }
   std::vector<std::vector<uint8_t>> messages;
   if (!bootstrap.all_gather(encode(own, why_not), "make a GEMM that overlaps", messages,
                             diagnostics)) {

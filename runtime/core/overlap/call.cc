@@ -10,7 +10,6 @@
 namespace mscclc::overlap {
 namespace {
 
-constexpr uintptr_t kAlignment = 16;
 constexpr size_t kMostRanges = 4 + 5 * kMaxWeights;  // of a call
 
 /// One run's arguments.
@@ -35,11 +34,10 @@ class RunCheck {
       return entry ? fmt::format("{}[{}]", argument, *entry) : std::string(argument);
     }
   };
-  bool aligned(const Named& what, const void* at) {
-    const auto address = reinterpret_cast<uintptr_t>(at);
-    if (address % kAlignment == 0) return true;
+  bool aligned(const Named& what, const void* at, uint64_t alignment = kAlignment) {
+    if (reinterpret_cast<uintptr_t>(at) % alignment == 0) return true;
     return refuse(fmt::format("'{}' must lie at a multiple of {} bytes; it is at {}", what.text(),
-                              kAlignment, at));
+                              alignment, at));
   }
   bool pointer(const Named& what, const void* at) {
     if (at == nullptr) return refuse(fmt::format("'{}' is missing", what.text()));
@@ -71,9 +69,15 @@ class RunCheck {
   bool activates() const { return config_.activation != Activation::none; }
   bool scales(const OverlapCall& call) {
     const bool given = call.a_scale != nullptr || !call.b_scale.empty();
-    if (!given || mscclc::info(config_.a_dtype).bytes == 1) return true;
-    return refuse(
-        fmt::format("scales are for types of 8 bits; A is {}", mscclc::info(config_.a_dtype).name));
+    if (given && mscclc::info(config_.a_dtype).bytes != 1) {
+      return refuse(fmt::format("scales are for types of 8 bits; A is {}",
+                                mscclc::info(config_.a_dtype).name));
+    }
+    if (!aligned({"a_scale"}, call.a_scale, alignof(float))) return false;
+    for (size_t w = 0; w < call.b_scale.size(); ++w) {
+      if (!aligned({"b_scale", w}, call.b_scale[w], alignof(float))) return false;
+    }
+    return true;
   }
   bool gathered(const OverlapCall& call, bool given) {
     if (call.gathered == nullptr) return true;

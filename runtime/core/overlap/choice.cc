@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "ir/program/flag_regions.h"
+
 namespace mscclc::overlap {
 namespace {
 
@@ -90,6 +92,12 @@ uint32_t least_blocks(const OverlapConfig& config, const OverlapChoice& choice) 
 /// Fills in chunks and budget of a plan with flags. Why it does not fit; "": it does.
 std::string fit_plan(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& choice) {
   if (choice.chunks == 0) choice.chunks = kUsualChunks;
+  if (choice.chunks > kMaxFlags / facts.ranks) {
+    return fmt::format(
+        "chunks must be at most {} with {} ranks, as a plan has {} flags at most, one for each "
+        "chunk of each rank; chunks = {}",
+        kMaxFlags / facts.ranks, facts.ranks, kMaxFlags, choice.chunks);
+  }
   if (choice.backend == kCopyEngine) {
     const std::string why_not = why_no_copies(config, facts.ranks, choice.chunks);
     if (!why_not.empty()) return why_not;

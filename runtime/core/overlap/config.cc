@@ -17,9 +17,6 @@ constexpr KindInfo kKinds[] = {
     {OverlapKind::alltoall_gemm, CollectiveKind::alltoall, false, 2},
 };
 
-/// A matrix is smaller than this many bytes.
-constexpr uint64_t kMaxBytes = uint64_t{1} << 46;
-
 bool is_wide(Dtype type) { return type == Dtype::f32 || type == Dtype::f16 || type == Dtype::bf16; }
 bool is_narrow(Dtype type) { return type == Dtype::e4m3 || type == Dtype::e5m2; }
 

@@ -14,6 +14,11 @@ namespace mscclc::overlap {
 
 /// Chunks of a rank's rows, at most: each has a flag, and blocks of its own.
 inline constexpr uint32_t kMaxChunks = 64;
+/// Of a matrix, and of what GEMMs need besides.
+inline constexpr uint64_t kMaxBytes = uint64_t{1} << 46;
+/// What memory of calls begins at multiples of, in bytes; and parts of a workspace, as cuBLASLt
+/// wants.
+inline constexpr uint64_t kAlignment = 16, kPart = 256;
 /// B for one gathered A.
 inline constexpr size_t kMaxWeights = 64;
 

@@ -32,11 +32,12 @@ class CopyEngine final : public Backend {
     return job_.kind().sums ? message_bytes(job_.config) : 0;
   }
   const std::vector<Tile>& tiles() const override { return plan_.tiles(); }
-  bool prepare(Diagnostics& diagnostics) override { return plan_.prepare(1, true, diagnostics); }
+  bool prepare(Diagnostics& diagnostics) override {
+    return plan_.prepare(1, true, diagnostics) &&
+           (!to_all() || calls_.prepare(sums_of_all(), part_bytes() * job_.rank, 0, diagnostics));
+  }
   bool connect(Diagnostics& diagnostics) override {
-    return plan_.connect(diagnostics) &&
-           (job_.config.kind != OverlapKind::gemm_allreduce ||
-            calls_.load(sums_of_all(), part_bytes() * job_.rank, 0, diagnostics));
+    return plan_.connect(diagnostics) && (!to_all() || calls_.load(diagnostics));
   }
 
   bool run(const RunPlace& place, Diagnostics& diagnostics) override {
@@ -45,6 +46,7 @@ class CopyEngine final : public Backend {
   void join(StreamHandle stream) override { plan_.join_failed(stream); }
 
  private:
+  bool to_all() const { return job_.config.kind == OverlapKind::gemm_allreduce; }
   uint64_t part_bytes() const { return message_bytes(job_.config) / job_.ranks; }
   uint8_t* own_place() const { return plan_.reached() + job_.rank * part_bytes(); }
 
@@ -77,8 +79,7 @@ class CopyEngine final : public Backend {
 
   bool add_up(const RunPlace& place, Diagnostics& diagnostics) {
     auto* const out = static_cast<uint8_t*>(place.call.out.front());
-    const bool all = job_.config.kind == OverlapKind::gemm_allreduce;
-    const PartSum sum{.to = out + (all ? job_.rank * part_bytes() : 0),
+    const PartSum sum{.to = out + (to_all() ? job_.rank * part_bytes() : 0),
                       .from = plan_.reached(),
                       .parts = job_.ranks,
                       .rows = job_.config.m / job_.ranks,
@@ -87,7 +88,7 @@ class CopyEngine final : public Backend {
     return plan_.launch(place.rest, plan_.reached(), place, diagnostics) &&
            plan_.multiply_for(place.rest, plan_.reached(), place, diagnostics) &&
            job_.streams.add_parts(sum, place.stream, diagnostics) &&
-           (!all || give_sums(out, place.stream, diagnostics));
+           (!to_all() || give_sums(out, place.stream, diagnostics));
   }
 
   const Job& job_;

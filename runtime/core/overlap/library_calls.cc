@@ -1,35 +1,44 @@
 #include "runtime/core/overlap/library_calls.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "runtime/core/overlap/agree.h"
+
 namespace mscclc::overlap {
 
-bool LibraryCalls::prepare(const CollectiveCall& call, bool captured, StreamHandle stream,
+bool LibraryCalls::prepare(CollectiveCall call, uint64_t input_offset, uint64_t output_offset,
                            Diagnostics& diagnostics) {
   Collectives& collectives = *job_.owner.collectives;
-  std::vector<PassedOver> passed_over;
-  const PlanChoice plan = collectives.choose_once(call, captured, &passed_over, diagnostics);
-  if (diagnostics.has_errors()) return false;
-  if (plan.picked == nullptr && collectives.needs_plan(call)) {
+  for (const bool captured : {false, true}) {
+    plans_[captured] = collectives.choose_once(call, captured, nullptr, diagnostics);
+    if (diagnostics.has_errors()) return false;
+    if (plans_[captured].picked != nullptr || !collectives.needs_plan(call)) continue;
     diagnostics.error("no-plan", {}, "no plan of the library serves the collective of the GEMM");
     return false;
   }
-  return static_cast<bool>(collectives.prepare(call, plan, stream, diagnostics));
+  const uint64_t bytes = message_bytes(job_.config);
+  memory_ = job_.device.allocate(2 * bytes, "a GEMM's first call", diagnostics);
+  stream_ = job_.device.create_stream(diagnostics);
+  if (memory_ == nullptr || stream_ == nullptr) return false;
+  call.input = memory_->data() + input_offset;
+  call.output = memory_->data() + output_offset;
+  call_ = call;
+  return true;
 }
 
-bool LibraryCalls::load(CollectiveCall call, uint64_t input_offset, uint64_t output_offset,
-                        Diagnostics& diagnostics) {
-  const uint64_t bytes = message_bytes(job_.config);
-  const auto memory = job_.device.allocate(2 * bytes, "a GEMM's first call", diagnostics);
-  const StreamHandle stream = job_.device.create_stream(diagnostics);
-  bool good = memory != nullptr && stream != nullptr;
-  for (const bool captured : {false, true}) {
-    if (!good) break;
-    call.input = memory->data() + input_offset;
-    call.output = memory->data() + output_offset;
-    good = prepare(call, captured, stream, diagnostics);
-  }
-  job_.device.destroy_stream(stream);
-  if (!good) job_.owner.communicator->abort(diagnostics);
-  return good;
+bool LibraryCalls::load(Diagnostics& diagnostics) {
+  Diagnostics own;
+  (void)std::ranges::all_of(plans_, [&](const PlanChoice& plan) {
+    return static_cast<bool>(job_.owner.collectives->prepare(call_, plan, stream_, own));
+  });
+  release();
+  return agree(job_.owner.communicator->bootstrap(), {}, own, diagnostics);
+}
+
+void LibraryCalls::release() {
+  if (stream_ != nullptr) job_.device.destroy_stream(std::exchange(stream_, nullptr));
+  memory_ = nullptr;
 }
 
 }  // namespace mscclc::overlap

@@ -2,6 +2,8 @@
 // run may be captured.
 #pragma once
 
+#include <array>
+
 #include "runtime/api/collectives.h"
 #include "runtime/core/overlap/backend.h"
 
@@ -11,21 +13,29 @@ namespace mscclc::overlap {
 class LibraryCalls {
  public:
   explicit LibraryCalls(const Job& job) : job_(job) {}
-  /// Picks, loads and binds what calls like this one need, captured or not; collective. Of its
-  /// buffers only their offsets in memory of twice the message matter. False: reported, and the
-  /// communicator is aborted, as others may wait.
-  [[nodiscard]] bool load(CollectiveCall call, uint64_t input_offset, uint64_t output_offset,
-                          Diagnostics& diagnostics);
+  ~LibraryCalls() { release(); }
+  LibraryCalls(const LibraryCalls&) = delete;
+  LibraryCalls& operator=(const LibraryCalls&) = delete;
+
+  /// Picks plans for calls like this one, captured or not, and takes what load() needs. Of the
+  /// call's buffers only their offsets in memory of twice the message matter. False: reported.
+  [[nodiscard]] bool prepare(CollectiveCall call, uint64_t input_offset, uint64_t output_offset,
+                             Diagnostics& diagnostics);
+  /// Loads and binds them; collective, once all ranks have prepared. False: reported, on all ranks.
+  [[nodiscard]] bool load(Diagnostics& diagnostics);
   [[nodiscard]] bool call(const CollectiveCall& call, StreamHandle stream,
                           Diagnostics& diagnostics) {
     return job_.owner.collectives->call(call, stream, diagnostics);
   }
 
  private:
-  bool prepare(const CollectiveCall& call, bool captured, StreamHandle stream,
-               Diagnostics& diagnostics);
+  void release();
 
   const Job& job_;
+  CollectiveCall call_;              ///< as load() makes it ready
+  std::array<PlanChoice, 2> plans_;  ///< of calls that are not captured, and of those that are
+  std::unique_ptr<Memory> memory_;   ///< of the call
+  StreamHandle stream_ = nullptr;    ///< of the call
 };
 
 }  // namespace mscclc::overlap

@@ -121,15 +121,23 @@ bool Overlap::State::find_gemms(Diagnostics& diagnostics) {
     provider_ = own_provider_.get();
   }
   if (provider_ == nullptr) return false;
-  constexpr uint64_t kPart = 256;  // parts of the workspace begin at multiples
-  gemm_bytes_ = (provider_->workspace_bytes() + kPart - 1) / kPart * kPart;
+  const uint64_t bytes = provider_->workspace_bytes();
+  if (bytes > kMaxBytes) {
+    return refuse_overlap(
+        config_,
+        fmt::format("a GEMM's workspace must have at most {} bytes; gemm_workspace_bytes = {}",
+                    kMaxBytes, bytes),
+        diagnostics);
+  }
+  gemm_bytes_ = (bytes + kPart - 1) / kPart * kPart;
   return true;
 }
 
 uint64_t Overlap::State::workspace_bytes() const {
   uint64_t most = 0;
   for (const auto& way : ways_) most = std::max(most, way->backend().workspace_bytes());
-  return gemm_bytes_ + most;
+  const uint64_t all = gemm_bytes_ + most;
+  return config_.own_workspace || all == 0 ? all : all + kPart - kAlignment;
 }
 
 bool Overlap::State::make_ways(Diagnostics& diagnostics) {
@@ -190,22 +198,16 @@ bool Overlap::State::connect(Diagnostics& diagnostics) {
 bool Overlap::State::make(Diagnostics& diagnostics) {
   const OneThread::Visit visit(one_thread(), diagnostics);
   if (!visit) return false;
+  if (ranks_ == 1) return make_alone(diagnostics);
   Diagnostics own;
-  const bool able = make_alone(own);
-  for (const Diagnostic& d : own.all()) diagnostics.add(d);
-  if (ranks_ == 1) return able;
-  std::string why_not;
-  for (const Diagnostic& d : own.all()) {
-    if (d.severity == Severity::error && why_not.empty()) why_not = d.message;
-  }
+  (void)make_alone(own);
   NamedValues values = values_of(config_);
   values.emplace_back("backend that is taken", choices_.front().backend);
   values.emplace_back("backend that is taken in graphs", choices_.back().backend);
   if (!options_.why_not.empty()) {
     for (auto& [name, value] : values) value.clear();
   }
-  return agree(owner_.communicator->bootstrap(), values, able ? "" : why_not, diagnostics) &&
-         connect(diagnostics);
+  return agree(owner_.communicator->bootstrap(), values, own, diagnostics) && connect(diagnostics);
 }
 
 Way& Overlap::State::way_on(StreamHandle stream) const {
@@ -237,8 +239,9 @@ bool Overlap::State::finish_sum(const void* from, const OverlapCall& call, Strea
 
 bool Overlap::State::put(Way& way, const OverlapCall& call, StreamHandle stream,
                          Diagnostics& diagnostics) {
-  uint8_t* const workspace =
-      workspace_ != nullptr ? workspace_->data() : static_cast<uint8_t*>(call.workspace);
+  const auto given =
+      reinterpret_cast<uintptr_t>(workspace_ != nullptr ? workspace_->data() : call.workspace);
+  auto* const workspace = reinterpret_cast<uint8_t*>((given + kPart - 1) / kPart * kPart);
   const RunPlace place{.call = call,
                        .stream = stream,
                        .gemm = {workspace, provider_->workspace_bytes()},

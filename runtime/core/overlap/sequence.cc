@@ -17,15 +17,16 @@ class Sequence final : public Backend {
     return in_out ? 0 : message_bytes(job_.config);
   }
   const std::vector<Tile>& tiles() const override { return tiles_; }
-  bool prepare(Diagnostics&) override { return true; }
+  bool prepare(Diagnostics& diagnostics) override {
+    if (job_.ranks == 1 || job_.choice.backend != kSerial) return true;
+    const bool in_place = job_.config.kind == OverlapKind::gemm_allreduce;
+    return own_.prepare(call_of(nullptr, nullptr), 0, in_place ? 0 : message_bytes(job_.config),
+                        diagnostics);
+  }
 
   bool connect(Diagnostics& diagnostics) override {
     if (job_.ranks == 1) return true;
-    if (job_.choice.backend == kSerial) {
-      const bool in_place = job_.config.kind == OverlapKind::gemm_allreduce;
-      return own_.load(call_of(nullptr, nullptr), 0, in_place ? 0 : message_bytes(job_.config),
-                       diagnostics);
-    }
+    if (job_.choice.backend == kSerial) return own_.load(diagnostics);
     other_ = job_.options.nccl.make(*job_.owner.communicator, diagnostics);
     return other_ != nullptr;  // or all ranks have none
   }

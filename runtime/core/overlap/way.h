@@ -28,7 +28,8 @@ class Way {
   Way(const WayOf& of, const OverlapChoice& choice);
   /// What needs no other rank. False: reported.
   [[nodiscard]] bool prepare(Diagnostics& diagnostics) {
-    return backend_->prepare(diagnostics) && products_.prepare(backend_->tiles(), diagnostics);
+    // First what is freed again.
+    return products_.prepare(backend_->tiles(), diagnostics) && backend_->prepare(diagnostics);
   }
   Backend& backend() { return *backend_; }
   const Backend& backend() const { return *backend_; }

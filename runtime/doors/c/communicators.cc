@@ -344,8 +344,7 @@ mscclc_result_t mscclc_comm_split(mscclc_comm_t* comm, int32_t color, int32_t ke
                                   mscclc_comm_t** child, const mscclc_config_t* config) {
   return guarded([&] {
     const NvtxRange range = range_of("mscclc_comm_split");
-    if (child == nullptr) return refuse("mscclc_comm_split", "'child' is NULL");
-    *child = nullptr;
+    if (child != nullptr) *child = nullptr;
     const Use<mscclc_comm> use(comm);
     if (!use) return use.refuse("mscclc_comm_split", "'comm' is not a communicator");
     if (*comm->finalized) return refuse_finalized("mscclc_comm_split");
@@ -354,7 +353,12 @@ mscclc_result_t mscclc_comm_split(mscclc_comm_t* comm, int32_t color, int32_t ke
     if (!part.read(config == nullptr ? &comm->config : config, diagnostics, comm->registry)) {
       return fail(diagnostics);
     }
-    return split(*comm, color, key, std::move(part), child, diagnostics);
+    if (child != nullptr) return split(*comm, color, key, std::move(part), child, diagnostics);
+    part.able = false;  // all ranks of the child learn it
+    mscclc_comm_t* none = nullptr;
+    diagnostics.error("bad-call", {}, "'child' is NULL");
+    (void)split(*comm, color, key, std::move(part), &none, diagnostics);
+    return refuse("mscclc_comm_split", "'child' is NULL");
   });
 }
 

@@ -106,10 +106,11 @@ mscclc_result_t mscclc_register(mscclc_comm_t* comm, void* address, size_t bytes
     const Use<mscclc_comm> use(comm);
     if (!use) return use.refuse("mscclc_register", kNoComm);
     if (*comm->finalized) return refuse_finalized("mscclc_register");
+    Diagnostics diagnostics;
     if (registration == nullptr || (address == nullptr && bytes > 0)) {
+      (void)comm->collectives->register_buffer(nullptr, 1, diagnostics);  // all ranks learn it
       return refuse("mscclc_register", "'address' or 'registration' is NULL");
     }
-    Diagnostics diagnostics;
     const auto number = comm->collectives->register_buffer(address, bytes, diagnostics);
     *registration = number.value_or(0);
     return result(number.has_value(), diagnostics);

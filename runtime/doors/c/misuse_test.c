@@ -1,6 +1,6 @@
 /* Communicators that are used where they may not be: by a second thread, while they are destroyed,
- * in a child of fork(), and with a config of one rank that is wrong. Ranks are threads on the host
- * device. */
+ * in a child of fork(), and with a config or an argument of one rank that is wrong. Ranks are
+ * threads on the host device. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <sched.h>
@@ -237,6 +237,31 @@ static void *split_wrongly(void *given) {
   return NULL;
 }
 
+/* ---- Arguments of one rank alone that are NULL: neither ---- */
+
+static void *name_nothing(void *given) {
+  const uint32_t rank = *(const uint32_t *)given;
+  const mscclc_result_t expected = rank == 1 ? MSCCLC_INVALID_ARGUMENT : MSCCLC_PEER_FAILED;
+  mscclc_comm_t *child = NULL;
+  mscclc_plan_t *plan = NULL;
+  uint64_t registration = 0;
+  char *json = NULL;
+  OK(mscclc_row_plan("allreduce_norm", kRanks, 512, 4, MSCCLC_F32, MSCCLC_ORDER_DEFAULT, &json,
+                     NULL, NULL));
+  CHECK(mscclc_comm_split(comms[rank], 0, 0, rank == 1 ? NULL : &child, NULL) == expected);
+  CHECK(strstr(mscclc_last_error(), rank == 1 ? "'child' is NULL" : "rank 1") != NULL);
+  CHECK(mscclc_register(comms[rank], &data[rank], sizeof data[rank],
+                        rank == 1 ? NULL : &registration) == expected);
+  CHECK(strstr(mscclc_last_error(), rank == 1 ? "'address' or 'registration' is NULL"
+                                              : "rank 1 cannot register a buffer") != NULL);
+  CHECK(mscclc_plan_load(comms[rank], json, strlen(json), "norm.json", 8192, MSCCLC_F32,
+                         rank == 1 ? NULL : &plan) == expected);
+  CHECK(strstr(mscclc_last_error(), "'json', 'name' or 'plan' is NULL") != NULL);
+  CHECK(child == NULL && plan == NULL && registration == 0);
+  mscclc_free(json);
+  return NULL;
+}
+
 static void *call_again(void *given) {
   const uint32_t rank = *(const uint32_t *)given;
   OK(sum(rank));
@@ -267,6 +292,7 @@ int main(void) {
   on_ranks(split_wrongly);
   OK(mscclc_unique_id(&id));
   on_ranks(create_wrongly);
+  on_ranks(name_nothing);
   on_ranks(call_again);
   on_ranks(destroy);
   return 0;

@@ -587,7 +587,7 @@ typedef struct mscclc_overlap_config {
   uint32_t chunks, budget;  /* of each rank's rows, to 64; multiprocessors; 0: as measured */
   mscclc_gemm_fn gemm;      /* NULL: cuBLASLt on GPUs, a plain one on the host device */
   void *gemm_user;
-  size_t gemm_workspace_bytes; /* of mscclc_gemm_t, for `gemm` */
+  size_t gemm_workspace_bytes; /* of mscclc_gemm_t, for `gemm`; 2^46 at most */
   int32_t caller_workspace;    /* not 0: calls give a workspace */
   int32_t activation;          /* of what is complete, with its bias: mscclc_activation */
   const char *agreed; /* what else callers do alike, for an error where ranks differ; NULL: "" */
@@ -598,7 +598,7 @@ typedef struct mscclc_overlap_config {
         MSCCLC_BF16, MSCCLC_ORDER_DEFAULT, 0, NULL, 0, 0, NULL, NULL, 0, 0, 0, NULL    \
   }
 
-/* One run: memory of the device, at multiples of 16 bytes. Arrays have `weights` entries. */
+/* One run: memory at multiples of 16 bytes, scales of 4. Arrays have `weights` entries. */
 typedef struct mscclc_overlap_call {
   size_t size;
   const void *a;

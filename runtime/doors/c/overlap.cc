@@ -128,9 +128,12 @@ mscclc_result_t mscclc_overlap_create(mscclc_comm_t* comm, const mscclc_overlap_
   constexpr const char* kHere = "mscclc_overlap_create";
   return guarded([&] {
     const NvtxRange range = range_of(kHere);
-    if (overlap == nullptr) return refuse(kHere, "'overlap' is NULL");
-    *overlap = nullptr;
     Making making;
+    if (overlap == nullptr) {
+      making.why_not = "'overlap' is NULL";
+    } else {
+      *overlap = nullptr;
+    }
     if (config == nullptr || !take_struct(config, making.given)) {
       making.why_not = "'config' is NULL, or has no size that this version knows";
     }

@@ -171,6 +171,10 @@ static void *run_rank(void *argument) {
              rank == 1 ? MSCCLC_INVALID_ARGUMENT : MSCCLC_PEER_FAILED,
              rank == 1 ? "mscclc_overlap_create: 'config' is NULL"
                        : "rank 1 cannot do its part: 'config' is NULL");
+  check_said(mscclc_overlap_create(comm, &config, rank == 1 ? NULL : &other),
+             rank == 1 ? MSCCLC_INVALID_ARGUMENT : MSCCLC_PEER_FAILED,
+             rank == 1 ? "mscclc_overlap_create: 'overlap' is NULL"
+                       : "rank 1 cannot do its part: 'overlap' is NULL");
   CHECK(other == NULL);
 
   /* One shape here, another there. */

@@ -269,16 +269,18 @@ mscclc_result_t mscclc_plan_load(mscclc_comm_t* comm, const char* json, size_t b
                                  mscclc_plan_t** plan) {
   return guarded([&] {
     const NvtxRange range = range_of("mscclc_plan_load");
-    if (plan == nullptr) return refuse("mscclc_plan_load", "'plan' is NULL");
-    *plan = nullptr;
+    if (plan != nullptr) *plan = nullptr;
     const Use<mscclc_comm> use(comm);
     if (!use) return use.refuse("mscclc_plan_load", "'comm' is not a communicator");
     if (*comm->finalized) return refuse_finalized("mscclc_plan_load");
-    if (json == nullptr || name == nullptr || dtype < 0 ||
-        static_cast<size_t>(dtype) >= dtype_table().size()) {
-      return refuse("mscclc_plan_load", "'json' or 'name' is NULL, or 'dtype' is not a type");
-    }
     Diagnostics diagnostics;
+    if (plan == nullptr || json == nullptr || name == nullptr || dtype < 0 ||
+        static_cast<size_t>(dtype) >= dtype_table().size()) {
+      constexpr auto kWrong = "'json', 'name' or 'plan' is NULL, or 'dtype' is not a type";
+      diagnostics.error("bad-call", {}, kWrong);
+      (void)comm->communicator->load(nullptr, {}, diagnostics);  // all ranks learn it
+      return refuse("mscclc_plan_load", kWrong);
+    }
     auto read = load_plan({json, bytes}, name, diagnostics);  // nullptr: all ranks learn it
     if (read != nullptr && lacks_a_row(*read, max_bytes, static_cast<Dtype>(dtype), diagnostics)) {
       read.reset();

@@ -197,8 +197,8 @@ def _check_scatter(A, B, reduce_op, dim, ranks, bias):
     shapes.check_weights(A, [B], [], A.shape[-1])
     if shapes.is_last(A, dim):
         part = shapes.divided(B.shape[1], ranks, f"the columns of B, of shape {list(B.shape)}: each")
-        if bias is not None and list(bias.shape) != [part]:
-            raise UsageError(f"a bias must have {part} values, one for each column of a rank; this one {bias.shape[0]}")
+        if bias is not None:
+            shapes.check_bias(bias, B[:, :part], A.dtype)
         return list(A.shape[:-1])
     size = shapes.divided(A.shape[dim], ranks, f"dimension {dim} of A, of shape {list(A.shape)},")
     if bias is not None:

@@ -95,9 +95,10 @@ bool CudaGemms::warm_up(GemmProvider& provider, const Gemm& gemm, Diagnostics& d
   if (!current.is_set(diagnostics) || stream == nullptr) return false;
   ZeroOperands operands(device_);
   Gemm zeros = gemm;
-  return operands.fill(zeros, provider.workspace_bytes(), diagnostics) &&
-         provider.run(zeros, stream->get(), diagnostics) &&
-         device_.synchronize(stream->get(), diagnostics);
+  if (!operands.fill(zeros, provider.workspace_bytes(), diagnostics)) return false;
+  const bool made = provider.run(zeros, stream->get(), diagnostics);
+  // Also where it has failed: what is on the stream uses the operands.
+  return device_.synchronize(stream->get(), diagnostics) && made;
 }
 
 std::unique_ptr<GemmProvider> CudaGemms::make_provider(Diagnostics& diagnostics) {

@@ -12,7 +12,7 @@ namespace mscclc::capi::mp {
 namespace {
 
 constexpr const char* kName = "libcublasmp.so.0";
-constexpr int kLeastNccl = 22902;  // of versions 0.8 to 0.10
+constexpr int kLeastNccl = 22902;  ///< as NVIDIA's documents say since 0.8
 
 std::vector<std::string> candidates(const std::string& nccl) {
   const auto folder = std::filesystem::path(nccl).parent_path();
