@@ -129,6 +129,7 @@ _ROWS = {
         "compiler/ast",
         "compiler/format",
         "compiler/parser",
+        "compiler/rows",
         "compiler/unroll",
         "passes",
         "passes/prove",

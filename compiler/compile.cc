@@ -9,6 +9,7 @@
 
 #include "compiler/ast/ast.h"
 #include "compiler/parser/parser.h"
+#include "compiler/rows/library.h"
 #include "compiler/unroll/unroll.h"
 #include "ir/support/read_file.h"
 #include "ir/verify/verify.h"
@@ -74,15 +75,22 @@ class Loader {
     return true;
   }
 
+  bool is_done(const std::string& path) const {
+    return std::ranges::find(done_, path) != done_.end();
+  }
+
   void import(const ast::File& from, const ast::Import& s, std::vector<Item>& items) {
     const std::filesystem::path folder =
         std::filesystem::path(sources_.file(from.id).name).parent_path();
-    const std::string path = normal((folder / std::string(s.path)).string());
-    if (is_cycle(path, s)) return;
-    if (std::ranges::find(done_, path) != done_.end()) return;
+    std::string path = normal((folder / std::string(s.path)).string());
+    if (is_cycle(path, s) || is_done(path)) return;
     errno = 0;
-    const std::optional<std::string> text =
-        options_.read_file ? options_.read_file(path) : std::nullopt;
+    std::optional<std::string> text = options_.read_file ? options_.read_file(path) : std::nullopt;
+    if (!text && s.path == rows::kLibraryFile && (errno == 0 || errno == ENOENT)) {
+      path = rows::kLibraryFile;  // whichever folder asks
+      if (is_done(path)) return;
+      text = rows::library_text();
+    }
     if (!text) {
       const std::string why = errno == 0 ? "" : ": " + file_error(errno);
       error("import", s.path_place, fmt::format("cannot read '{}'{}", path, why));

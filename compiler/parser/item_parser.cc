@@ -343,7 +343,8 @@ bool ItemParser::external(ast::ExternalDecl& out) {
     out.holding = *holding;
     in_.advance();
   }
-  return true;
+  if (word().empty() || in_.fresh()) return true;
+  return in_.expected("'in', 'out' or 'inout', then 'local', 'replicated' or 'sharded'");
 }
 
 }  // namespace mscclc

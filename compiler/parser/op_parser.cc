@@ -90,6 +90,9 @@ bool OpParser::at_operand() {
 }
 
 bool OpParser::operand() {
+  if (in_.here(Tok::decimal)) {
+    return in_.expected("an operand (a number comes with the call: 'external g: scalar f32')");
+  }
   if (!at_operand()) return in_.expected("an operand");
   ast::Operand o;
   const uint32_t begin = in_.tok().place.begin;

@@ -85,6 +85,7 @@ void Scopes::unknown(const Name& name, std::string_view remedy) {
 
 void Scopes::wrong_kind(const Name& name, std::string_view expected) {
   Declared& d = names_[name.id];
+  if (d.two_kinds) return;  // reported where the other is declared
   const std::string_view found =
       d.kind == NameKind::value ? "a value" : kind_text(value_kind(d.kind));
   d.used = things_[name.id].used = true;
@@ -101,8 +102,10 @@ bool Scopes::declare(const Name& name, NameKind kind, bool warn) {
   }
   Declared& d = names_[name.id];
   if (d.kind != NameKind::none) {
+    d.two_kinds = d.two_kinds || d.kind != kind;
     error("redeclared", ast_.place(name),
-          fmt::format("'{}' is already declared at {}", ast_.text(name), place_text(d.name)));
+          fmt::format("'{}' is already declared at {}{}", ast_.text(name), place_text(d.name),
+                      d.kind == kind ? "" : "; rename one"));
     return false;
   }
   d = {kind, false, warn, name};

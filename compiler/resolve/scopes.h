@@ -74,6 +74,7 @@ class Scopes {
     NameKind kind = NameKind::none;
     bool used = false, warn = false;
     ast::Name name;
+    bool two_kinds = false;  ///< declared again as something else, which is reported
   };
   /// What is known of a name in all rank bodies together.
   struct Thing {

@@ -53,7 +53,7 @@ TEST_CASE("the library is read without a word, and printing it gives the same fu
   const ReadRows rows = read(std::string(library_text()));
   CHECK(rows.messages.empty());
   REQUIRE(rows.functions);
-  CHECK(rows.functions->size() == 19);
+  CHECK(rows.functions->size() == 20);
   std::string all;
   for (const Function& function : *rows.functions) all += print(function);
   std::string again;
@@ -163,6 +163,16 @@ TEST_CASE("mistakes in expressions") {
   CHECK(body("out y: row T = if x then 1 else 2") ==
         "a.mscl:2:21: error: expected '<', '<=', '>', '>=', '==' or '!=' before 'then'\n"
         "out y: row T = if x then 1 else 2\n                    ^~~~\n");
+  for (const std::string wrong : {"^ 2", "% 2", "[0]", "if x < 1 else 2"}) {
+    const std::string line = "out y: row T = x " + wrong,
+                      token = wrong.substr(0, wrong[0] == 'i' ? 2 : 1);
+    CHECK(
+        body(line) ==
+        "a.mscl:2:18: error: expected '+', '-', '*', '/' or the end of the statement (there is no "
+        "other operator, and no index; a choice is 'if a < b then x else y') before '" +
+            token + "'\n" + line + "\n                 " +
+            std::string(token.size(), '^').replace(1, token.npos, token.size() - 1, '~') + "\n");
+  }
   CHECK(body("out y: row T = x *") == "a.mscl:3:1: error: expected a value before '}'\n}\n^\n");
 }
 

@@ -208,7 +208,7 @@ uint32_t RowExprs::call(const Token& name) {
     if (count < args.size()) args[count] = value;
     ++count;
   } while (in_.accept_comma());
-  if (in_.here(ast::w_for) && find_reduction(text)) {
+  if (in_.here(ast::w_for) && (find_reduction(text) || text == "mean")) {
     in_.advance();
     over = read_group_size(in_);
     if (over == 0) return kNoNode;
@@ -218,7 +218,7 @@ uint32_t RowExprs::call(const Token& name) {
   if (count == 1 && find_reduction(text)) {
     return nodes_.reduce(*find_reduction(text), args[0], over, place);
   }
-  if (count == 1 && text == "mean") return nodes_.mean(args[0], place);
+  if (count == 1 && text == "mean") return nodes_.mean(args[0], over, place);
   if (count == 1 && find_type(text)) {
     return nodes_.make(Op::round, args, place, *find_type(text));
   }

@@ -1,5 +1,7 @@
 #include "compiler/rows/row_nodes.h"
 
+#include <algorithm>
+
 namespace mscclc::rows {
 
 using ast::TextRange;
@@ -83,11 +85,19 @@ uint32_t NodeMaker::reduce(Op op, uint32_t arg, uint32_t over, TextRange place) 
   return add(node, place);
 }
 
-uint32_t NodeMaker::mean(uint32_t arg, TextRange place) {
-  const uint32_t sum = reduce(Op::reduce_sum, arg, 0, place);
+uint32_t NodeMaker::mean(uint32_t arg, uint32_t over, TextRange place) {
+  const uint32_t sum = reduce(Op::reduce_sum, arg, over, place);
   if (sum == kNoNode) return kNoNode;
-  const uint32_t columns = add({.op = Op::columns}, place);
+  const uint32_t columns = over == 0 ? add({.op = Op::columns}, place) : group_size(over, place);
   return make(Op::div, {sum, columns, kNoNode, kNoNode}, place);
+}
+
+/// How many columns each group has, as the last may have fewer: the sum of a 1 for each.
+uint32_t NodeMaker::group_size(uint32_t over, TextRange place) {
+  const auto spreads = [](const Stored& p) { return spread_of(p.kind) == Spread::columns; };
+  const uint32_t any = std::ranges::find_if(function_.params, spreads)->node;
+  const uint32_t one = constant(1, place), other = constant(1, place);
+  return reduce(Op::reduce_sum, make(Op::if_equal, {any, any, one, other}, place), over, place);
 }
 
 bool NodeMaker::fits(uint32_t node, const Stored& output, TextRange place) {

@@ -21,14 +21,15 @@ class NodeMaker {
   /// `over`: the columns of a group; 0: the whole row.
   uint32_t reduce(Op op, uint32_t arg, uint32_t over, ast::TextRange place);
   uint32_t constant(float value, ast::TextRange place);
-  /// The sum divided by the number of columns.
-  uint32_t mean(uint32_t arg, ast::TextRange place);
+  /// The sum divided by the number of columns, of the row or of each group.
+  uint32_t mean(uint32_t arg, uint32_t over, ast::TextRange place);
 
   /// Reports what keeps a value from being a result of this kind.
   bool fits(uint32_t node, const Stored& output, ast::TextRange place);
 
  private:
   uint32_t add(const Node& node, ast::TextRange place);
+  uint32_t group_size(uint32_t over, ast::TextRange place);
   bool join(Node& node, const Node& arg, ast::TextRange place);
 
   Function& function_;

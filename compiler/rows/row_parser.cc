@@ -110,7 +110,7 @@ bool RowParser::body() {
     in_.set_fresh(false);
     if (in_.accept(Tok::semicolon)) continue;
     const uint32_t begin = in_.tok().place.begin;
-    if (!statement() || !in_.end_statement()) {
+    if (!statement() || !end_statement()) {
       good = false;
       skip_statement(begin);
     }
@@ -127,6 +127,17 @@ bool RowParser::body() {
     return false;
   }
   return good;
+}
+
+/// Says what expressions have, where one seems to go on as in another language.
+bool RowParser::end_statement() {
+  const Tok kind = in_.tok().kind;
+  const bool goes_on = kind == Tok::lbracket || in_.here(ast::w_if) ||
+                       (kind >= kFirstOperator && kind <= kLastOperator);
+  if (in_.fresh() || !goes_on) return in_.end_statement();
+  return in_.expected(
+      "'+', '-', '*', '/' or the end of the statement (there is no other operator, "
+      "and no index; a choice is 'if a < b then x else y')");
 }
 
 bool RowParser::statement() {

@@ -39,6 +39,7 @@ class RowParser {
   bool parameter();
   bool rounding();
   bool body();
+  bool end_statement();
   bool statement();
   bool let();
   bool out();

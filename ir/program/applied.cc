@@ -52,7 +52,13 @@ class Binder {
 
   bool bind_params(ThenBinding& out) {
     if (function_.params.empty() || !is_row_of_t(function_.params[0])) {
-      return no("'" + function_.name + "' must take the sum, a 'row T', as its first parameter");
+      const std::string instead =
+          function_.params.empty()
+              ? ""
+              : "; '" + function_.params[0].name + "' is a '" +
+                    rows::declared_text(rows::form_of(function_.params[0])) + "'";
+      return no("'" + function_.name + "' must take the sum, a 'row T', as its first parameter" +
+                instead);
     }
     out.params.push_back(kNone);
     for (size_t i = 1; i < function_.params.size(); ++i) {

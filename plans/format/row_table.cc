@@ -17,6 +17,7 @@ namespace {
 
 constexpr KeySet kRequired = {w_name, w_ranks, w_bytes, w_program, w_params};
 constexpr KeySet kOptional = {w_rows, w_columns};
+constexpr KeySet kAlike = {w_name, w_policy};
 constexpr uint64_t kAny = ~uint64_t{0};
 constexpr uint64_t kMaxColumns = 1'048'576;
 constexpr uint64_t kVector = 16;  ///< bytes that a thread moves at once
@@ -33,6 +34,14 @@ bool has_functions(Dtype dtype) {
   return dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
 }
 
+/// What helps a call of columns that none has. Not to pad them: means divide by all columns.
+std::string served_columns(uint64_t columns, uint64_t step) {
+  const uint64_t below = columns / step * step;
+  if (columns > kMaxColumns) return fmt::format("{} are served", kMaxColumns);
+  if (below == 0) return fmt::format("{} are served", step);
+  return fmt::format("{} and {} are served", below, below + step);
+}
+
 /// Reads one table; all functions return false after reporting.
 class RowTableReader : TableReader {
  public:
@@ -40,11 +49,40 @@ class RowTableReader : TableReader {
       : TableReader(reader), entries_(entries) {}
 
   bool run() {
-    std::vector<NodeId> places;
-    return read_rows(places, [&](NodeId node) { return entry(node); }) && total(places);
+    return read_rows(rows_,
+                     [&](NodeId node) { return is_alike(node) ? alike(node) : entry(node); }) &&
+           total();
   }
 
  private:
+  bool is_alike(NodeId node) const {
+    const JsonTape& tape = reader_.tape();
+    if (tape[node].kind() != JsonType::object) return false;
+    for (NodeId m = node + 1; m != tape[node].next; m = tape[m].next) {
+      if (tape[m].key == w_policy) return true;
+    }
+    return false;
+  }
+
+  /// What is picked as another name is, above, from programs that have the other's endings.
+  bool alike(NodeId node) {
+    Members m;
+    std::string made, other;
+    if (!m.read(reader_, node, kAlike) || !word(m[w_name], made) || !word(m[w_policy], other)) {
+      return false;
+    }
+    const size_t above = entries_.size();
+    for (size_t i = 0; i < above; ++i) {
+      RowEntry entry = entries_[i];
+      if (entry.name != other || !entry.program.starts_with(other)) continue;
+      entry.name = made;
+      entry.program.replace(0, other.size(), made);
+      if (!add(node, std::move(entry))) return false;
+    }
+    return entries_.size() > above ||
+           reader_.fail(m[w_policy], fmt::format("no entry above has programs '{}…'", other));
+  }
+
   bool entry(NodeId node) {
     Members m;
     RowEntry made;
@@ -55,16 +93,22 @@ class RowTableReader : TableReader {
         !params(m[w_params], {"R", "N"}, made.params)) {
       return false;
     }
+    return add(node, std::move(made));
+  }
+
+  bool add(NodeId node, RowEntry made) {
     const auto covers = [&](const RowEntry& e) {
       return e.name == made.name && e.min_ranks <= made.min_ranks &&
              e.max_ranks >= made.max_ranks && e.rows >= made.rows && e.bytes >= made.bytes;
     };
     const auto found = std::ranges::find_if(entries_, covers);
     if (found != entries_.end()) {
-      return reader_.fail(node, fmt::format("never reached: rows[{}] takes all its calls",
-                                            found - entries_.begin()));
+      const auto row = std::ranges::find(rows_, places_[found - entries_.begin()]);
+      return reader_.fail(
+          node, fmt::format("never reached: rows[{}] takes all its calls", row - rows_.begin()));
     }
     entries_.push_back(std::move(made));
+    places_.push_back(node);
     return true;
   }
 
@@ -94,14 +138,14 @@ class RowTableReader : TableReader {
   }
 
   /// The last entry of a name takes every call that another of the name might not take.
-  bool total(const std::vector<NodeId>& places) {
+  bool total() {
     for (size_t i = 0; i < entries_.size(); ++i) {
       const auto takes_all = [&](const RowEntry& e) {
         return e.name == entries_[i].name && e.rows == kAny && e.bytes == kAny &&
                e.min_ranks == 2 && e.max_ranks == RowEntry().max_ranks;
       };
       if (std::ranges::any_of(entries_, takes_all)) continue;
-      return reader_.fail(places[i],
+      return reader_.fail(places_[i],
                           fmt::format("'{}' needs an entry for all its calls: \"ranks\": \"any\", "
                                       "\"bytes\": null, no \"rows\"",
                                       entries_[i].name));
@@ -110,6 +154,7 @@ class RowTableReader : TableReader {
   }
 
   std::vector<RowEntry>& entries_;
+  std::vector<NodeId> rows_, places_;  ///< where rows of the table are, and of each entry its row
 };
 
 }  // namespace
@@ -188,13 +233,11 @@ bool RowTable::check(const RowCall& call, Diagnostics& diagnostics) const {
   }
   const uint64_t step = columns_step(call);
   if (call.columns == 0 || call.columns > kMaxColumns || call.columns % step != 0) {
-    return refuse(fmt::format(
-        "{} columns of {}: rows of '{}' have a multiple of {} columns, {} at "
-        "most, so that all begin at multiples of {} bytes; {}",
-        call.columns, info(call.dtype).name, call.name, step, kMaxColumns, kVector,
-        call.columns > kMaxColumns
-            ? "shorten them"
-            : fmt::format("pad them to {} columns", call.columns / step * step + step)));
+    return refuse(
+        fmt::format("{} columns of {}: rows of '{}' have a multiple of {} columns, {} at "
+                    "most, so that all begin at multiples of {} bytes; {}",
+                    call.columns, info(call.dtype).name, call.name, step, kMaxColumns, kVector,
+                    served_columns(call.columns, step)));
   }
   if (call.rows == 0 || call.rows > kAny / call.row_bytes()) {
     return refuse(fmt::format("{} rows are no message: it has 1 to {} rows of {} {}", call.rows,

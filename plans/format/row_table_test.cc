@@ -80,6 +80,25 @@ TEST_CASE("tables of rows are refused with their place") {
   CHECK(refusal(entry(R"("ranks": 2, "bytes": null, "program": "a")", R"("N": 4)")) ==
         "t.json: rows[0].params.N: 'N' is the call's, not the table's");
   CHECK(refusal(R"({"name": "norm"})").find("'ranks'") != std::string::npos);
+  CHECK(refusal(kLast + R"(,{"name": "gated", "policy": "norm"})") ==
+        "t.json: rows[1].policy: no entry above has programs 'norm…'");
+  CHECK(refusal(kLast + R"(,{"name": "gated", "policy": "norm", "ranks": 2})").find("ranks") !=
+        std::string::npos);
+}
+
+TEST_CASE("a name may be picked as another is, from programs of its own") {
+  const std::string few = entry(R"("ranks": 2, "rows": 8, "bytes": null, "program": "norm_few")"),
+                    all = entry(R"("ranks": "any", "bytes": null, "program": "norm_all")"),
+                    alike = R"({"name": "gated", "policy": "norm"})";
+  Diagnostics diagnostics;
+  const auto table =
+      RowTable::parse(table_text(few + "," + all + "," + alike), "t.json", diagnostics);
+  REQUIRE(table);
+  CHECK(table->names() == std::vector<std::string>{"norm", "gated"});
+  CHECK(table->choose({"gated", 2, 64, 8, Dtype::f32}).first->program == "gated_few");
+  CHECK(table->choose({"gated", 2, 64, 9, Dtype::f32}).first->program == "gated_all");
+  CHECK(refusal(all + "," + alike + "," + alike) ==
+        "t.json: rows[2]: never reached: rows[1] takes all its calls");
 }
 
 TEST_CASE("calls that no rows have are refused") {
@@ -91,12 +110,13 @@ TEST_CASE("calls that no rows have are refused") {
         "row functions are computed of f32, f16 and bf16, not of 'i32'");
   CHECK(refused_call({"allreduce_norm", 2, 2883, 1, Dtype::bf16}) ==
         "2883 columns of bf16: rows of 'allreduce_norm' have a multiple of 8 columns, 1048576 at "
-        "most, so that all begin at multiples of 16 bytes; pad them to 2888 columns");
+        "most, so that all begin at multiples of 16 bytes; 2880 and 2888 are served");
   CHECK(refused_call({"allreduce_norm_quantize_sharded", 2, 72, 1, Dtype::bf16}) ==
         "72 columns of bf16: rows of 'allreduce_norm_quantize_sharded' have a multiple of 16 "
-        "columns, 1048576 at most, so that all begin at multiples of 16 bytes; pad them to 80 "
-        "columns");
-  CHECK(refused_call({"allreduce_norm", 2, 1048580, 1, Dtype::f32}).ends_with("; shorten them"));
+        "columns, 1048576 at most, so that all begin at multiples of 16 bytes; 64 and 80 "
+        "are served");
+  CHECK(refused_call({"allreduce_norm", 2, 1048580, 1, Dtype::f32})
+            .ends_with("; 1048576 are served"));
   CHECK(refused_call({"allreduce_norm", 2, 0, 1, Dtype::f32}).starts_with("0 columns"));
   CHECK(refused_call({"allreduce_norm", 2, ~uint64_t{0}, 1, Dtype::f32}).find("columns") !=
         std::string::npos);

@@ -87,7 +87,7 @@ class RowPlans(unittest.TestCase):
         for text, name, changed in (
             ("'norm' is none of the collectives of rows: allreduce_norm, ", "norm", {}),
             ("one rank has nothing to add up", "allreduce_norm", {"ranks": 1}),
-            ("9 columns of f32: rows of .allreduce_norm. have a multiple of 4 columns.* pad them to 12 columns", "allreduce_norm", {"columns": 9}),
+            ("9 columns of f32: rows of .allreduce_norm. have a multiple of 4 columns.* 8 and 12 are served", "allreduce_norm", {"columns": 9}),
             ("0 rows are no message", "allreduce_norm", {"rows": 0}),
             ("plans of rows are for up to 72 ranks, not 1000", "allreduce_norm", {"ranks": 1000}),
         ):

@@ -8,12 +8,10 @@
 
 #include "compiler/compile.h"
 #include "compiler/rows/library.h"
-#include "compiler/rows/read_rows.h"
 #include "executor/simulator/cluster.h"
 #include "executor/simulator/run.h"
 #include "ir/print/print.h"
 #include "ir/program/applied.h"
-#include "ir/rows/print_row.h"
 #include "ir/support/read_file.h"
 #include "ir/support/sanitized.h"
 #include "passes/prove/prove.h"
@@ -78,20 +76,33 @@ const std::vector<RowProgram> kPrograms = {
     {"allreduce_bias_owner", 3},
     {"allreduce_bias_push", 2},
     {"allreduce_bias_read", 2},
+    {"allreduce_gemma_norm_1shot", 2},
+    {"allreduce_gemma_norm_2shot", 0, false},
+    {"allreduce_gemma_norm_push_sums", 0, false},
+    {"allreduce_gemma_norm_read", 2},
     {"allreduce_layernorm_1shot", 2},
     {"allreduce_layernorm_owner", 3},
     {"allreduce_layernorm_push", 2},
     {"allreduce_layernorm_read", 2},
     {"allreduce_norm_1shot", 2},
     {"allreduce_norm_2shot", 0, false},
+    {"allreduce_norm_and_quantize_1shot", 2},
+    {"allreduce_norm_and_quantize_push_sums", 0, false},
+    {"allreduce_norm_and_quantize_read", 2},
     {"allreduce_norm_owner", 3},
     {"allreduce_norm_push", 2},
     {"allreduce_norm_push_sums", 0, false},
     {"allreduce_norm_quantize_1shot", 2},
+    {"allreduce_norm_quantize_groups_1shot", 2},
     {"allreduce_norm_quantize_groups_owner", 0, false},  // a sum of T is no row of e4m3
     {"allreduce_norm_quantize_groups_push", 0, false},
+    {"allreduce_norm_quantize_groups_push_sums", 0, false},
+    {"allreduce_norm_quantize_groups_read", 2},
+    {"allreduce_norm_quantize_mxfp8_1shot", 2},
     {"allreduce_norm_quantize_mxfp8_owner", 0, false},
     {"allreduce_norm_quantize_mxfp8_push", 0, false},
+    {"allreduce_norm_quantize_mxfp8_push_sums", 0, false},
+    {"allreduce_norm_quantize_mxfp8_read", 2},
     {"allreduce_norm_quantize_owner", 0, false},
     {"allreduce_norm_quantize_push_sums", 0, false},
     {"allreduce_norm_quantize_read", 2},
@@ -101,6 +112,10 @@ const std::vector<RowProgram> kPrograms = {
     {"allreduce_norm_quantize_token_push_sums", 0, false},
     {"allreduce_norm_quantize_token_read", 2},
     {"allreduce_norm_read", 2},
+    {"allreduce_rmsnorm_1shot", 2},
+    {"allreduce_rmsnorm_2shot", 0, false},
+    {"allreduce_rmsnorm_push_sums", 0, false},
+    {"allreduce_rmsnorm_read", 2},
     {"reducescatter_norm", 2},
     {"reducescatter_norm_quantize", 2},
 };
@@ -163,16 +178,69 @@ TEST_CASE("the table's programs are proved, and those of one name are called in 
   for (const RowProgram& row : kPrograms) CHECK(used.contains(row.name));
 }
 
-TEST_CASE("their functions are those of the library") {
+/// One shot of a function of the library, imported from nowhere: what it gives is y, or else q.
+std::string program_of(const rows::Function& function) {
+  const bool gives_y = std::ranges::any_of(
+      function.outputs, [](const rows::Stored& output) { return output.name == "y"; });
+  std::string externals, results, arguments = "sum[0]";
+  const auto add = [&](const std::string& name, const rows::Stored& stored, const char* use) {
+    const auto form = rows::declared_text(rows::form_of(stored));
+    externals += "external " + name + ": " + form + use + "\n";
+  };
+  const auto chunk = [](const std::string& name, const rows::Stored& stored) {
+    const auto kind = stored.kind;
+    return kind == rows::Kind::columns || kind == rows::Kind::scalar ? name : name + "[0]";
+  };
+  for (size_t k = 1; k < function.params.size(); ++k) {
+    const rows::Stored& param = function.params[k];
+    const bool kept = param.name == "residual" && function.outputs.front().name == "residual_out";
+    add(param.name, param, kept ? " inout" : "");
+    arguments += ", " + chunk(param.name, param);
+  }
+  for (const rows::Stored& output : function.outputs) {
+    const bool kept = output.name == "residual_out", given = output.name == (gives_y ? "y" : "q");
+    if (!kept && !given) add(output.name, output, " out");
+    results += std::string(results.empty() ? "" : ", ") + (given  ? "output[0]"
+                                                           : kept ? "residual[0]"
+                                                                  : chunk(output.name, output));
+  }
+  return "import \"functions.mscl\"\n" + externals +
+         "collective allreduce(ranks: 2, columns: 64, then: " + function.name +
+         ", order: ranks)\nrank r in 0..2 {\n  buffer inbox[1] packets: LL16, copies: 2\n"
+         "  buffer sum[1]\n  channel ch = memory(1 - r)\n  put_packets ch.inbox[0] <- input[0]\n"
+         "  reduce_packets sum[0] <- input[0], inbox[0]\n  apply " +
+         function.name + " " + results + " <- " + arguments + "\n}\n";
+}
+
+TEST_CASE("a program anywhere can import each function of the library") {
+  for (const rows::Function& function : rows::library()) {
+    if (function.name.starts_with("keep_")) continue;  // of scales: plans/rows has them
+    const std::string text = program_of(function);
+    for (const bool files : {true, false}) {
+      Sources sources;
+      Diagnostics diagnostics;
+      FrontEndOptions options;
+      if (files) options.read_file = [](const std::string& path) { return read_file(path); };
+      const auto program =
+          compile(sources, sources.add("nowhere/a.mscl", text), options, {}, diagnostics);
+      INFO(text << render_text(diagnostics, sources));
+      REQUIRE(program.has_value());
+      check_row_proof(*program);
+      CHECK(program->files.size() == 1);
+    }
+  }
+}
+
+TEST_CASE("a file of the library's name beside a program goes first") {
   Sources sources;
   Diagnostics diagnostics;
-  const std::string path = kRowsFolder + "functions.mscl";
-  const auto functions =
-      rows::read_rows(sources, sources.add(path, read_file(path).value()), diagnostics);
-  REQUIRE(functions.has_value());
-  for (const rows::Function& function : *functions) {
-    CHECK(rows::print(function) == rows::print(rows::library_function(function.name)));
-  }
+  FrontEndOptions options;
+  options.read_file = [](const std::string& path) {
+    return std::optional<std::string>(path == "beside/functions.mscl" ? "let n = 1\n" : "");
+  };
+  const std::string text = program_of(rows::library_function("add"));
+  CHECK_FALSE(compile(sources, sources.add("beside/a.mscl", text), options, {}, diagnostics));
+  CHECK(errors_of(diagnostics).find("unknown name 'add'") != std::string::npos);
 }
 
 TEST_CASE("programs of rows are fused and proved, whatever the ranks and columns") {

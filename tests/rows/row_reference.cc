@@ -39,7 +39,7 @@ uint32_t group_of(const std::string& function, uint32_t columns) {
 }
 
 std::vector<double> scales_of(const std::string& function, const std::vector<double>& row) {
-  if (function == "add_rmsnorm_quantize") return {kScale};
+  if (function.ends_with("_quantize")) return {kScale};
   const auto columns = static_cast<uint32_t>(row.size());
   const uint32_t group = group_of(function, columns);
   std::vector<double> scales;
@@ -112,15 +112,16 @@ std::vector<double> RowReference::wanted(const std::string& name, uint32_t rank,
     return x;
   }
   double squares = 0;
+  const double one = function == "add_gemma_rmsnorm" ? 1 : 0;
   for (uint32_t c = 0; c < n; ++c) {
-    x[c] += ex("residual", c);
+    if (function != "rmsnorm") x[c] += ex("residual", c);
     squares += x[c] * x[c] / n;
   }
   for (uint32_t c = 0; c < n; ++c) {
-    norm[c] = x[c] / std::sqrt(squares + kEps) * ex("weight", c);
+    norm[c] = x[c] / std::sqrt(squares + kEps) * (one + ex("weight", c));
   }
-  const bool quantizes = function != "add_rmsnorm";
-  if (name == "residual" || (name.empty() && quantizes)) return x;
+  const bool gives_norm = function.ends_with("rmsnorm") || function.ends_with("_and_quantize");
+  if (name == "residual" || (name.empty() && !gives_norm)) return x;
   if (name.empty()) return norm;
   const std::vector<double> scales = scales_of(function, norm);
   if (name == "scale") return scales;

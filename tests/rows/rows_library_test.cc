@@ -171,6 +171,10 @@ Results add_norm(const RowArguments& c, float one) {
   return {c.stored(stream), c.stored(normed(stream, c.in[2], c.scalar(3), one))};
 }
 
+Row scaled(const Row& v, float scale) {
+  return to_e4m3(v, [&v, by = 1.0f / scale](size_t i) { return v[i] * by; });
+}
+
 Results per_token(const Row& v, float least) {
   const float scale = std::max(greatest(v, 0, v.size()) / 448, least);
   return {to_e4m3(v, [&](size_t i) { return v[i] / scale; }), {scale}};
@@ -233,20 +237,19 @@ const Reference kReferences[] = {
     {"add_rmsnorm", [](const RowArguments& c) { return add_norm(c, 0); }},
     {"add_gemma_rmsnorm", [](const RowArguments& c) { return add_norm(c, 1); }},
     {"quantize",
-     [](const RowArguments& c) {
-       const Row v = c.rounded(c.in[0]);
-       const float by = 1.0f / c.scalar(1);
-       return Results{to_e4m3(v, [&](size_t i) { return v[i] * by; })};
-     }},
+     [](const RowArguments& c) { return Results{scaled(c.rounded(c.in[0]), c.scalar(1))}; }},
     {"quantize_per_token",
      [](const RowArguments& c) { return per_token(c.rounded(c.in[0]), c.scalar(1)); }},
     {"quantize_per_group", [](const RowArguments& c) { return by_128(c.rounded(c.in[0])); }},
     {"quantize_mxfp8", [](const RowArguments& c) { return by_powers(c.rounded(c.in[0])); }},
     {"add_rmsnorm_quantize",
      [](const RowArguments& c) {
-       const float by = 1.0f / c.scalar(4);
-       return after_norm(c, [by](const Row& v) {
-         return Results{to_e4m3(v, [&](size_t i) { return v[i] * by; })};
+       return after_norm(c, [&c](const Row& v) { return Results{scaled(v, c.scalar(4))}; });
+     }},
+    {"add_rmsnorm_and_quantize",
+     [](const RowArguments& c) {
+       return after_norm(c, [&c](const Row& v) {
+         return Results{c.stored(v), scaled(v, c.scalar(4))};
        });
      }},
     {"add_rmsnorm_quantize_per_token",

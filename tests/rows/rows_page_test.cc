@@ -91,10 +91,10 @@ TEST_CASE("row functions of the page: norms of heads") {
     Doubles y;
     for (size_t i = 0; i < in[0].size(); ++i) {
       double squares = 0;
-      const size_t begin = i / 128 * 128;
-      for (size_t j = begin; j < std::min(begin + 128, in[0].size()); ++j)
-        squares += in[0][j] * in[0][j];
-      y.push_back(in[0][i] / std::sqrt(squares / 128 + in[2][0]) * in[1][i]);
+      const size_t begin = i / 128 * 128, end = std::min(begin + 128, in[0].size());
+      for (size_t j = begin; j < end; ++j) squares += in[0][j] * in[0][j];
+      const double mean = squares / static_cast<double>(end - begin);  // the last has 104
+      y.push_back(in[0][i] / std::sqrt(mean + in[2][0]) * in[1][i]);
     }
     return std::vector<Doubles>{y};
   });

@@ -187,9 +187,12 @@ Difference applied_difference(const System& system, const CallOrder& calls, cons
     for (std::string& text : of_sum(function.name, sum)) add(std::move(text));
   }
   if (found.texts.empty() && symbol.plus_zero) {
-    add("it went through sentinel packets, which have no -0.0; row functions may give it");
+    add("it went through sentinel packets, which have no -0.0, and row functions may give it; "
+        "use LL16 or LL8");
   } else if (found.texts.empty()) {
-    add(fmt::format("what '{}' is applied to went through sentinel packets, which have no -0.0",
+    add(
+        fmt::format("what '{}' is applied to went through sentinel packets, which have no -0.0; "
+                    "use LL16 or LL8",
                     function.name));
   }
   return found;

@@ -47,9 +47,9 @@ TEST_CASE("fused rows: any two of program and type and ranks and columns are amo
                     ranks + columns});
     }
   }
-  // Of twenty-four programs, of five that are for two ranks, once each, and of one that is not in
+  // Of thirty-six programs, of ten that are for two ranks, once each, and of one that is not in
   // that folder.
-  CHECK(pairs.size() == 24 * (3 + 7 + 6) + 5 * 3 + 3 * (7 + 6) + 7 * 6 + 3);
+  CHECK(pairs.size() == 36 * (3 + 7 + 6) + 10 * 3 + 3 * (7 + 6) + 7 * 6 + 3);
 }
 
 TEST_CASE("fused rows: the simulator's bits") {

@@ -32,7 +32,7 @@ KernelPlan plan_of(const std::string& name, const RowShape& shape, uint32_t rank
   defines.insert(defines.end(), more.begin(), more.end());
   auto program = std::make_shared<const Program>(testing::library_row_plan(name, defines));
   // Two shots send sums, and so store them. Functions of sums are no step of other types than T.
-  const bool is_fused = name != "allreduce_norm_2shot" && !name.ends_with("_push_sums") &&
+  const bool is_fused = !name.ends_with("_2shot") && !name.ends_with("_push_sums") &&
                         !(name.find("norm_quantize_") != name.npos && !name.ends_with("_1shot") &&
                           !testing::is_of_two_ranks(name)) &&
                         format != "LL128";

@@ -15,6 +15,8 @@ namespace {
 constexpr const char* kWhereLimitsAreFrom =
     "limits for 2 ranks are measured; others are the cost model's";
 constexpr uint64_t kAny = ~uint64_t{0};
+/// Of a row that a GPU's kernel takes: 64 columns for each of 1024 threads.
+constexpr uint64_t kMostColumnsOfKernel = 65'536;
 
 int report(const Diagnostics& diagnostics, int code) {
   put_error(render_text(diagnostics, Sources(), 1));
@@ -96,6 +98,12 @@ int select_rows(const RowSelection& selection) {
   RowCall call = selection.call;
   call.rows = selection.rows.value_or(1);
   if (!table.check(call, diagnostics)) return report(diagnostics, kUsage);
+  if (call.columns > kMostColumnsOfKernel) {
+    put_error(
+        fmt::format("note: no kernel of GPUs takes rows of more than {} columns; ranks on "
+                    "processors do\n",
+                    kMostColumnsOfKernel));
+  }
   if (!selection.rows) {
     show_all(*library, table, call);
   } else if (selection.why) {
