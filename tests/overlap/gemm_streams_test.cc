@@ -239,6 +239,8 @@ TEST_CASE(
     CHECK(chosen(kSum, 2048, 2048, given_gemm) == "serial");
     CHECK(chosen(kSum, 8192, 2048, given_gemm) == (given_gemm ? "serial" : "copy_engine"));
     CHECK(chosen(kSum, 8192, 4096, given_gemm) == "copy_engine");
+    CHECK(chosen(OverlapKind::alltoall_gemm, 2048, 28672, given_gemm) == "copy_engine");
+    CHECK(chosen(OverlapKind::alltoall_gemm, 2048, 14336, given_gemm) == "serial");
   }
 }
 
