@@ -5,6 +5,7 @@ from typing import Any, Dict, Optional, Tuple
 
 from ._library import Call, check, library
 from ._numbers import DTYPE_DEFAULT, element_type, op_number
+from ._prepared_call import PreparedCall
 from ._waiting import wait_for
 from .buffers import Buffer, buffer_of, needs_columns
 from .errors import UsageError
@@ -55,11 +56,30 @@ class LoadedPlan:
         and are the same parts of it on all ranks: otherwise ranks meet in each call of a plan that
         uses them where they lie, as those with flags do. Not held back by groups; all ranks run their plans
         in one order."""
-        comm = self._comm
-        comm._own()
-        if self._handle is None:
-            raise UsageError("the plan is closed")
-        is_said = dtype is not None
+        if launch_order not in _LAUNCH_ORDERS:
+            raise UsageError(f"launch_order is one of {', '.join(_LAUNCH_ORDERS)}")
+        source, target, dtype = self._checked(input, output, dtype)
+        return self._launch(
+            source, target, op, stream, dtype, externals, flags, budget=budget,
+            launch_order=_LAUNCH_ORDERS.index(launch_order), registered=bool(symmetric),
+        )  # fmt: skip
+
+    def _prepare(
+        self, input: Any, output: Any, dtype: str, externals: Dict[str, Any]
+    ) -> PreparedCall:
+        """Checks a call as run() does, and does not queue it: PreparedCall.queue() does, also on other memory of the same
+        sizes, types and shapes. For plans without flags, and externals in memory."""
+        source, target, dtype = self._checked(input, output, dtype)
+        if self._rows.flags:
+            raise UsageError("calls of a plan with flags are not prepared: run() it")
+        call, outside, _, bytes = self._call_of(source, target, "sum", dtype, externals, {})
+        names = tuple(one.name for one in self._rows.externals)
+        return PreparedCall(self, call, outside[0], bytes, names)
+
+    def _checked(self, input, output, dtype):
+        """Buffers and type of a call."""
+        self._needs_open()
+        comm, is_said = self._comm, dtype is not None
         dtype = dtype if is_said else self._dtype
         loaded, width = element_type(self._dtype)[1], element_type(dtype)[1]
         any_width = self._rows.columns > 0  # rows may be of all types that functions have
@@ -76,12 +96,12 @@ class LoadedPlan:
             needs_type("output", target, dtype if own == "T" else own, is_said)
         if any_width:
             self._needs_rows(source, target, dtype)
-        if launch_order not in _LAUNCH_ORDERS:
-            raise UsageError(f"launch_order is one of {', '.join(_LAUNCH_ORDERS)}")
-        return self._launch(
-            source, target, op, stream, dtype, externals, flags, budget=budget,
-            launch_order=_LAUNCH_ORDERS.index(launch_order), registered=bool(symmetric),
-        )  # fmt: skip
+        return source, target, dtype
+
+    def _needs_open(self):
+        self._comm._own()
+        if self._handle is None:
+            raise UsageError("the plan is closed")
 
     def close(self) -> None:
         """Frees it at this rank; the second time nothing. Waits for nothing: what queued calls use stays until they have
@@ -99,6 +119,12 @@ class LoadedPlan:
 
     def _launch(self, source, target, op, stream, dtype, externals=None, flags=None, **more):
         """`more`: of the call, for C."""
+        call, outside, words, bytes = self._call_of(source, target, op, dtype, externals, flags, **more)
+        self._queue(call, bytes, stream, meets=words[1] and not call.registered)
+        return Work(self._comm, (source, target, *outside[1], *words[1]), stream)
+
+    def _call_of(self, source, target, op, dtype, externals, flags, **more):
+        """The call, for C, what it points to, and the bytes of its message."""
         comm = self._comm
         most = max(source.bytes, target.bytes)
         rows = self._rows.of_call(most, dtype, comm._rank)
@@ -112,14 +138,18 @@ class LoadedPlan:
             externals=ctypes.addressof(outside[0]), externals_count=len(outside[0]),
             flags=ctypes.addressof(words[0]), flags_count=len(words[0]), **more,
         )  # fmt: skip
+        return call, outside, words, most
+
+    def _queue(self, call, bytes, stream, meets):
+        """`meets`: all ranks do, in the call."""
+        self._needs_open()
+        comm, launch = self._comm, library().mscclc_plan_launch
         comm._free_finished(stream)
-        launch = library().mscclc_plan_launch
-        arguments = [self._handle, ctypes.byref(call), most, comm._queue(stream)]
-        if words[1] and not call.registered:  # the ranks meet
+        arguments = [self._handle, ctypes.byref(call), bytes, comm._queue(stream)]
+        if meets:
             wait_for(lambda: check(launch(*arguments)), lambda: comm.abort("interrupted"))
         else:
             check(launch(*arguments))
-        return Work(comm, (source, target, *outside[1], *words[1]), stream)
 
     def _needs_rows(self, source, target, dtype):
         """Shapes that do not say other rows than the plan's."""

@@ -11,7 +11,7 @@ from fusion_models import added, compiled_by, counts, in_order, inputs, plain_no
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import mscclc.torch.fusion as fusion
-from mscclc.communicator import Communicator
+from mscclc.communicator import Communicator, LoadedPlan
 from mscclc.errors import LibraryError
 from mscclc.torch.fusion import RowFusion, function, programs
 
@@ -354,6 +354,37 @@ def later_group(ranks):
         dist.barrier(ranks.gloo)
 
 
+def calls_again(ranks):
+    """Calls of known shapes and types are not checked anew, wherever their memory lies; others are."""
+    made = function.Function(64, "f32")
+    made.result(made.op("add", 0, made.parameter("row", "f32")), "f32")
+    text, name = made.to_json(), dist.group.WORLD.group_name
+
+    def call(rows, given, checked):
+        part = torch.full((rows, 64), float(rows))
+        before = prepare.call_count
+        found = torch.ops.mscclc.fused_rows(part, [given], text, name, 1 << 12)
+        equal(found[0], part * ranks.size + given)
+        assert prepare.call_count == before + checked, (rows, prepare.call_count, before, checked)
+
+    fusion.close()
+    real = LoadedPlan._prepare
+    with mock.patch.object(LoadedPlan, "_prepare", autospec=True, side_effect=real) as prepare:
+        for again in range(3):
+            call(2, torch.randn(2, 64), again == 0)
+        call(3, torch.randn(3, 64), True)
+        call(2, torch.randn(2, 64), False)
+        for _ in range(2):
+            call(2, torch.randn(129)[1:].view(2, 64), True)  # not at a multiple of 16 bytes
+            call(2, torch.randn(64, 2).t(), True)
+        refused(lambda: call(2, torch.ones(2, 64).half(), True), "the external 'a0' is of f32, not of f16")
+        with mock.patch.dict(os.environ, {"MSCCLC_ORDER": "exact"}):
+            call(2, torch.ones(2, 64), True)
+        call(2, torch.ones(2, 64), ranks.size == 2)  # that of two ranks was kept; the group has served three
+        fusion.close()
+        call(2, torch.ones(2, 64), True)
+
+
 def checked_by_torch(ranks):
     made = function.Function(64, "f32")
     stream = made.op("add", 0, made.parameter("row", "f32"))
@@ -383,5 +414,5 @@ def mistakes(ranks):
 CHECKS = [
     columns_that_vary, odd_columns, too_many_rows, pieces, used_early, written_later, left_alone, no_shapes,
     subtracted_multiples, one_rank, functions_that_differ, calls_that_differ, ranks_apart, a_rank_that_cannot_load,
-    another_order, later_group, checked_by_torch, mistakes,
+    another_order, later_group, calls_again, checked_by_torch, mistakes,
 ]  # fmt: skip

@@ -62,7 +62,7 @@ class RowFusion(GraphPass):
     sums: Mapping[str, Callable[..., Any]] = regions.SUMS
     operators: Mapping[str, Callable[..., Any]] = TABLE
 
-    def __init__(self, max_bytes: int = 2 << 20):
+    def __init__(self, max_bytes: int = 16 << 20):
         """`max_bytes`: of a sum that is fused at most; plans take a multiple of it of a device's memory. Where rows
         are known when compiled, larger sums are left; else each call decides (`calls()`)."""
         if not isinstance(max_bytes, int) or max_bytes < 1:

@@ -9,16 +9,18 @@ in its order, and the function is computed by a plan of one rank, with the bits 
 
 import collections
 import logging
+import os
 from typing import Any, Counter, Dict, List, NamedTuple, Tuple
 
 import torch
 import torch.distributed as dist
 
 from ... import compile
+from ...buffers import of_tensor
 from ...communicator import Communicator, LoadedPlan
 from ...errors import UsageError
 from .. import orders, plans
-from . import programs
+from . import known_calls, programs
 from .function import TYPES, Function, read
 from .groups import group_of, process_group
 
@@ -62,6 +64,7 @@ def calls() -> Dict[str, int]:
 
 def close() -> None:
     """Frees all plans, on all ranks; graphs that hold calls must not be launched any more. The next call loads anew."""
+    known_calls.forget()
     _loaded.clear()
     _apart_groups.clear()
     while _communicators:
@@ -80,7 +83,13 @@ def _fused_rows(
     if bytes > max_bytes:
         return _apart(made, input, given, results, key, parts, f"{bytes} bytes are more than max_bytes, {max_bytes}")
     ranks = process_group(group)
-    unserved = programs.why_not(dist.get_world_size(ranks), made.columns, made.type, orders.in_force(ranks))
+    order, known_key = _order(ranks), known_calls.key_of((function, group, max_bytes, parts), [input, *given])
+    known = known_calls.find(known_key, ranks, order)
+    if known is not None:
+        _calls[known.kind] += 1
+        known.run(input, given, results, made.main)
+        return results
+    unserved = programs.why_not(dist.get_world_size(ranks), made.columns, made.type, order[0])
     if unserved and bytes == 0:
         return results
     if unserved:  # calls may have another contract than when the graph was compiled
@@ -94,8 +103,16 @@ def _fused_rows(
     range, plan = next(one for one in loaded.plans if rows <= one[0].most_rows)
     if rows:
         _calls[range.kind] += 1
-    _run(loaded.comm, plan, made, _ready(input), [_ready(one) for one in given], results)
+    input, given = _ready(input), [_ready(one) for one in given]
+    known = _checked(loaded.comm, plan, made, input, given, results, range.kind, ranks, order)
+    known.run(input, given, results, made.main)
+    known_calls.keep(known_key, known)
     return results
+
+
+def _order(ranks):
+    """What the order of sums over a group depends on now."""
+    return orders.in_force(ranks), os.environ.get("MSCCLC_ORDER")
 
 
 def _part(input, parts):
@@ -123,7 +140,9 @@ def _apart(function, input, given, results, key, parts, why):
     found = group_of(key.group)
     sum = found.sum(input) if parts == 1 else found.scattered(input)
     loaded = _plans_of(function, key._replace(group=_ALONE, max_bytes=0, scattered=False), None)
-    _run(loaded.comm, loaded.plans[0][1], function, _ready(sum), [_ready(one) for one in given], results)
+    sum, given = _ready(sum), [_ready(one) for one in given]
+    call = _checked(loaded.comm, loaded.plans[0][1], function, sum, given, results)
+    call.run(sum, given, results, function.main)
     return results
 
 
@@ -133,15 +152,21 @@ def _ready(tensor):
     return tensor.clone() if tensor.data_ptr() % 16 else tensor
 
 
-def _run(comm, plan, function, input, given, results):
+def _checked(comm, plan, function, input, given, results, kind="alone", ranks=None, order=()):
+    for one in (*given, *results):
+        if one.device != input.device:
+            raise UsageError(f"the input is of {input.device}, and a tensor of {one.device}")
     read_names, other_names = programs.externals(function)
     others = [one for i, one in enumerate(results) if i != function.main]
     bits = [one.view(torch.uint8) if one.element_size() == 1 else one for one in others]
-    externals = dict(zip([*read_names, *other_names], [*given, *bits]))
-    plans.run_on_stream(
-        (comm, plan, input.device), input, results[function.main], [*given, *others],
-        dtype=function.type, externals=externals,
-    )  # fmt: skip
+    externals = {
+        name: of_tensor(one, f"the external '{name}'")
+        for name, one in zip([*read_names, *other_names], [*given, *bits])
+    }
+    main = of_tensor(results[function.main], "the output")
+    call = plan._prepare(of_tensor(input, "the input"), main, function.type, externals)
+    places = [int(name[1:]) + (len(given) if name in other_names else 0) for name in call.names]
+    return known_calls.KnownCall(comm, call, kind, ranks, order, tuple(places))
 
 
 def _plans_of(function, key, ranks):
@@ -157,6 +182,7 @@ def _plans_of(function, key, ranks):
 
 
 def _forget(group, device):
+    known_calls.forget()
     for key in [one for one in _loaded if (one.group, one.device) == (group, device)]:
         del _loaded[key]
     _apart_groups.pop((group, device), None)
