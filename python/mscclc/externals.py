@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 
 from ._library import External, Flags
 from ._numbers import DTYPES, element_type
-from .buffers import buffer_of, external_buffer, needs_columns, needs_values
+from .buffers import Buffer, buffer_of, external_buffer, needs_columns, needs_values
 from .errors import UsageError
 
 # What a call's externals may be of, and the plan's word for the call's own type.
@@ -154,7 +154,8 @@ def _fill(to, external, data, device, dtype, rows):
     if external.kind == "scalar" and isinstance(data, (int, float)):
         to.value = _number_of(external, data)
         return None
-    if external.kind == "scalar" and isinstance(data, (str, bytes, list, tuple)):
+    no_number = isinstance(data, (str, bytes, list, tuple)) and not isinstance(data, Buffer)
+    if external.kind == "scalar" and no_number:
         raise UsageError(
             f"the external '{external.name}' takes a number, as in {external.name}=1e-5, or a buffer of"
             f" one {type}, not {data!r:.40}"
