@@ -20,6 +20,7 @@ class PreparedCall:
     ) -> None:
         """Queues the call on memory at these addresses; `externals` by `names`, of values in memory alone. The caller
         says that all is as large, and of the same types, as what was prepared, and keeps it until the call has ended."""
+        self._plan._needs_open()
         made = type(self._externals).from_buffer_copy(self._externals)
         for to, address in zip(made, externals):
             to.data = address

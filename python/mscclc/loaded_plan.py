@@ -141,8 +141,7 @@ class LoadedPlan:
         return call, outside, words, most
 
     def _queue(self, call, bytes, stream, meets):
-        """`meets`: all ranks do, in the call."""
-        self._needs_open()
+        """`meets`: all ranks do, in the call. REQUIRES: the plan is open."""
         comm, launch = self._comm, library().mscclc_plan_launch
         comm._free_finished(stream)
         arguments = [self._handle, ctypes.byref(call), bytes, comm._queue(stream)]

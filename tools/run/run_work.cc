@@ -160,19 +160,6 @@ std::optional<Error> lack_of_memory(std::span<const PlacedPlan> plans,
                            fmt::join(sizes, ", "), needed / kGiB, machine_memory() / kGiB)};
 }
 
-namespace {
-
-/// As many columns as --columns says, where the program takes any multiple of some.
-int fix_run_columns(const RunOptions& options, Input& input) {
-  const Contract& c = input.program.contract;
-  if (options.columns && !c.any_columns && *options.columns == c.columns) return kFine;
-  const auto fault =
-      options.columns ? fix_columns(input.program, *options.columns) : columns_fault(input.program);
-  return fault ? Input::usage((options.columns ? "--columns: " : "") + fault->message) : kFine;
-}
-
-}  // namespace
-
 int load_to_run(const RunOptions& options, Input& input) {
   PassOptions passes;
   if (!options.target.empty()) {
@@ -188,7 +175,8 @@ int load_to_run(const RunOptions& options, Input& input) {
     input.report();
     return kWrongProgram;
   }
-  return fix_run_columns(options, input);
+  const auto fault = columns_fault(program);
+  return fault ? Input::usage(fault->message) : kFine;
 }
 
 std::optional<Error> why_not_in_place(const RunOptions& options, const Contract& contract) {

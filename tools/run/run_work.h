@@ -27,7 +27,6 @@ struct RunOptions {
   std::string first_bytes, last_bytes, factor;  ///< as nccl-tests says it; empty: not given
   std::vector<std::string> dtypes = {"f32"}, ops = {"sum"};
   bool in_place = false, adversarial = false;
-  std::optional<uint64_t> columns;  ///< of rows, where the program takes any multiple of some
   uint32_t iterations = 3;
   std::optional<uint64_t> seed;
   std::string schedule;  ///< a file

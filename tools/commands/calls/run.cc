@@ -118,11 +118,6 @@ int run_run(RunOptions& options) {
   const auto parsed = parse_work(options);
   if (!parsed) return Input::usage(parsed.error());
   const Work& work = *parsed;
-  const std::string parameter = options.columns ? columns_parameter(options.input.file) : "";
-  if (!parameter.empty()) {
-    const auto twice = options.input.define(parameter, *options.columns, "--columns", "columns");
-    if (twice) return Input::usage(twice->text());
-  }
   Input input(options.input);
   if (const int code = load_to_run(options, input); code != kFine) return code;
   const Program& program = input.program;
@@ -255,10 +250,7 @@ void run_options(CommandLine& line, CLI::App& app, RunOptions& options) {
                  ->check(CLI::IsMember(strings(lanes()))),
              strings(lanes()));
   add_run_options(line, app, options);
-  line.takes_text(app.add_option("--columns", options.columns,
-                                 "of a row: -D N=..., where the program has N, or any multiple "
-                                 "of some where it says 'columns: 64..'")
-                      ->type_name("N"));
+  add_columns_option(line, app, options.input);
   line.takes_text(app.add_option("--rows", options.rows,
                                  "of a collective of rows: how many a message has, as "
                                  "--bytes says sizes, instead of that")
