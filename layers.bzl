@@ -288,11 +288,17 @@ _ROWS = {
         "runtime/support/process",
         "runtime/support/settings",
     ],
+    "runtime/choice/overlap": [
+        "ir",
+        "plans/format",
+        "runtime/api",
+    ],
     "runtime/choice/registry": [
         "ir",
         "executor",
         "plans/format",
         "runtime/api",
+        "runtime/choice/overlap",
         "runtime/choice/proofs",
         "runtime/support/environment",
         "runtime/support/observe",
@@ -388,6 +394,7 @@ _ROWS = {
     "runtime/core/overlap": [
         "ir",
         "runtime/api",
+        "runtime/choice/overlap",
         "runtime/support/environment",
         "runtime/support/observe",
         "runtime/support/process",

@@ -16,6 +16,8 @@ struct LibraryFile {
 std::span<const LibraryFile> embedded_library();
 /// The programs of plans/overlap, which no table picks.
 std::span<const LibraryFile> embedded_overlap();
+/// plans/overlap/measured.json, the table of what was measured (runtime/choice/overlap/measured.h).
+std::string_view embedded_measured();
 /// The same of plans/rows: its library.json (row_table.h), "allreduce_norm_1shot.mscl".
 std::span<const LibraryFile> embedded_rows();
 

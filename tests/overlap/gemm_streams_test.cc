@@ -141,11 +141,12 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   constexpr auto kGather = OverlapKind::allgather_gemm;
   constexpr auto kEager = RunMode::eager;
   const overlap::MeasuredChoice rows[] = {
-      {kGather, kEager, 2, Dtype::bf16, 1024, 4096, 100, 1e9, "mscclc", 4, 16},
-      {kGather, RunMode::captured, 2, Dtype::bf16, 1024, 4096, 100, 1e9, "copy_engine", 1, 1},
-      {kGather, kEager, 2, Dtype::bf16, 0, 1023, 0, 1e9, "nccl", 0, 0},
-      {OverlapKind::gemm_reducescatter, kEager, 2, Dtype::bf16, 0, 4096, 0, 1e9, "copy_engine", 4,
-       0}};
+      {kGather, kEager, 2, Dtype::bf16, 1024, 4096, 100, 1000000000, "mscclc", 4, 16},
+      {kGather, RunMode::captured, 2, Dtype::bf16, 1024, 4096, 100, 1000000000, "copy_engine", 1,
+       1},
+      {kGather, kEager, 2, Dtype::bf16, 0, 1023, 0, 1000000000, "nccl", 0, 0},
+      {OverlapKind::gemm_reducescatter, kEager, 2, Dtype::bf16, 0, 4096, 0, 1000000000,
+       "copy_engine", 4, 0}};
   OverlapConfig config{.kind = OverlapKind::allgather_gemm, .m = 2048, .k = 4096, .n = {4096}};
   Diagnostics diagnostics;
   bool one_queue = false;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 
 #include "ir/program/flag_regions.h"
 
@@ -18,21 +17,6 @@ constexpr uint32_t kUsualChunks = 2, kUsualBudget = 16;
 constexpr uint64_t kCopyAlign = 16;
 /// More instances have chunks that are too small to be worth a block.
 constexpr uint32_t kMaxInstances = 16;
-
-constexpr auto kAny = std::numeric_limits<uint64_t>::max();
-
-constexpr MeasuredChoice kMeasured[] = {
-#define MEASURED(kind, mode, ranks, dtype, least_rows, most_rows, least, most, backend, chunks, \
-                 budget, gemm)                                                                  \
-  {                                                                                             \
-      OverlapKind::kind, RunMode::mode, ranks,  Dtype::dtype,                                   \
-      least_rows,        most_rows,     least,  most,                                           \
-      backend,           chunks,        budget, MeasuredGemm::gemm},
-#include "runtime/core/overlap/choices.def"
-#undef MEASURED
-    // Fits no object: arrays have a row.
-    {OverlapKind::allgather_gemm, RunMode::eager, 0, Dtype::f32, kAny, 0, 0, 0, kSerial, 0, 0},
-};
 
 std::string names_of(const std::vector<OverlapBackend>& backends) {
   std::vector<std::string> names;
@@ -84,11 +68,6 @@ std::string why_no_copies(const OverlapConfig& config, uint32_t ranks, uint32_t 
       ranks, ranks, chunks, kCopyAlign, config.m, bytes);
 }
 
-/// Blocks that the backend's plan has with one instance.
-uint32_t least_blocks(const OverlapConfig& config, const OverlapChoice& choice) {
-  return choice.backend == kCopyEngine ? 1 : info(config.kind).blocks_a_chunk * choice.chunks;
-}
-
 /// Fills in chunks and budget of a plan with flags. Why it does not fit; "": it does.
 std::string fit_plan(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& choice) {
   if (choice.chunks == 0) choice.chunks = kUsualChunks;
@@ -103,7 +82,7 @@ std::string fit_plan(const OverlapConfig& config, const ChoiceFacts& facts, Over
     if (!why_not.empty()) return why_not;
   }
   const uint32_t most = most_budget(facts.multiprocessors);
-  const uint32_t least = least_blocks(config, choice);
+  const uint32_t least = least_blocks(config.kind, choice.backend, choice.chunks);
   if (choice.budget == 0) {
     choice.budget = choice.backend == kCopyEngine ? least : std::max(least, kUsualBudget);
     if (most != 0) choice.budget = std::min(choice.budget, most);
@@ -179,8 +158,6 @@ bool has_one_queue() {
   const char* const word = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   return word != nullptr && std::string_view(word) == "1";
 }
-
-std::span<const MeasuredChoice> measured_choices() { return kMeasured; }
 
 double intensity_of(const OverlapConfig& config) {
   double flops = 0;

@@ -10,38 +10,10 @@
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
+#include "runtime/choice/overlap/measured.h"
 #include "runtime/core/overlap/config.h"
 
 namespace mscclc::overlap {
-
-inline constexpr std::string_view kAuto = "auto", kFlagged = "mscclc", kCopyEngine = "copy_engine",
-                                  kSerial = "serial", kNccl = "nccl", kCublasMp = "cublasmp";
-
-/// Does a plan with flags run beside the GEMMs?
-constexpr bool runs_beside(std::string_view backend) {
-  return backend == kFlagged || backend == kCopyEngine;
-}
-
-/// How a run comes to the device: by itself, or in a CUDA graph, which costs the host nothing.
-enum class RunMode : uint8_t { eager, captured };
-
-/// Whose products a choice is for: all, or those of the device's own provider, which a caller's
-/// function takes the host longer than.
-enum class MeasuredGemm : uint8_t { any, own };
-
-/// A row of choices.def.
-struct MeasuredChoice {
-  OverlapKind kind;
-  RunMode mode;
-  uint32_t ranks;
-  Dtype dtype;
-  uint64_t least_rows, most_rows;
-  double least_intensity, most_intensity;
-  std::string_view backend;
-  uint32_t chunks, budget;
-  MeasuredGemm gemm = MeasuredGemm::any;
-};
-std::span<const MeasuredChoice> measured_choices();
 
 /// Do two choices make the same runs?
 inline bool serves_the_same(const OverlapChoice& one, const OverlapChoice& other) {

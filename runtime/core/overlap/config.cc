@@ -5,20 +5,8 @@
 
 #include <algorithm>
 
-#include "ir/support/precondition.h"
-
 namespace mscclc::overlap {
 namespace {
-
-constexpr KindInfo kKinds[] = {
-    {OverlapKind::allgather_gemm, CollectiveKind::allgather, false, 2},
-    {OverlapKind::gemm_reducescatter, CollectiveKind::reducescatter, true, 2},
-    {OverlapKind::gemm_allreduce, CollectiveKind::allreduce, true, 3},
-    {OverlapKind::alltoall_gemm, CollectiveKind::alltoall, false, 2},
-};
-
-bool is_wide(Dtype type) { return type == Dtype::f32 || type == Dtype::f16 || type == Dtype::bf16; }
-bool is_narrow(Dtype type) { return type == Dtype::e4m3 || type == Dtype::e5m2; }
 
 bool check_types(const OverlapConfig& c, Diagnostics& diagnostics) {
   const auto said = fmt::format("A is {}, B {}, out {}", mscclc::info(c.a_dtype).name,
@@ -67,18 +55,6 @@ bool check_sizes(const OverlapConfig& c, uint32_t ranks, Diagnostics& diagnostic
 bool refuse_overlap(const OverlapConfig& config, const std::string& why, Diagnostics& diagnostics) {
   diagnostics.error("bad-call", {}, fmt::format("{}: {}", name(config.kind), why));
   return false;
-}
-
-std::span<const KindInfo> kinds() { return kKinds; }
-
-const KindInfo* find_kind(OverlapKind kind) {
-  const auto found = std::ranges::find(kKinds, kind, &KindInfo::kind);
-  return found == std::end(kKinds) ? nullptr : found;
-}
-
-const KindInfo& info(OverlapKind kind) {
-  precondition([&] { return find_kind(kind) != nullptr; });
-  return *find_kind(kind);
 }
 
 uint64_t row_elements(const OverlapConfig& config) {

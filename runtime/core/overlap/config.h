@@ -7,13 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "ir/contract/collectives.h"
 #include "runtime/api/overlap.h"
+#include "runtime/choice/overlap/kinds.h"
 
 namespace mscclc::overlap {
 
-/// Chunks of a rank's rows, at most: each has a flag, and blocks of its own.
-inline constexpr uint32_t kMaxChunks = 64;
 /// Of a matrix, and of what GEMMs need besides.
 inline constexpr uint64_t kMaxBytes = uint64_t{1} << 46;
 /// What memory of calls begins at multiples of, in bytes; and parts of a workspace, as cuBLASLt
@@ -21,19 +19,6 @@ inline constexpr uint64_t kMaxBytes = uint64_t{1} << 46;
 inline constexpr uint64_t kAlignment = 16, kPart = 256;
 /// B for one gathered A.
 inline constexpr size_t kMaxWeights = 64;
-
-/// Facts of a kind.
-struct KindInfo {
-  OverlapKind kind;
-  CollectiveKind collective;
-  bool sums;                ///< a GEMM, then the collective; else the reverse
-  uint32_t blocks_a_chunk;  ///< of the plan's, for each chunk and instance
-};
-std::span<const KindInfo> kinds();
-/// nullptr: there is no such kind.
-const KindInfo* find_kind(OverlapKind kind);
-/// REQUIRES: there is such a kind.
-const KindInfo& info(OverlapKind kind);
 
 /// Bytes of a rank's message, as plans count them: of what is gathered or exchanged [m, k], or of
 /// the partial sums [m, n].
