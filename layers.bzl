@@ -897,6 +897,7 @@ _ROWS = {
         "passes/prove",
         "plans/format",
         "runtime/api",
+        "runtime/choice/overlap",
         "runtime/core/overlap",
         "runtime/devices/kernels",
         "runtime/support/environment",

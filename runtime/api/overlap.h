@@ -28,6 +28,7 @@ class Communicator;
 class Device;
 class OverlapTurns;
 struct CollectiveCall;
+struct MeasuredTables;
 struct Program;
 
 enum class OverlapKind : uint8_t {
@@ -153,6 +154,8 @@ struct OverlapOptions {
   GemmProvider* gemm = nullptr;  ///< outlives the object; nullptr: the device's own
   OtherLibrary nccl = {};
   OtherGemmLibrary cublasmp = {};
+  /// What `auto` asks before what is compiled in: PlanRegistry::measured(), the same on all ranks.
+  std::shared_ptr<const MeasuredTables> measured = nullptr;
   /// Not "": this rank has no config, and why. The other ranks learn it.
   std::string why_not = "";
 };

@@ -37,6 +37,8 @@
 
 namespace mscclc {
 
+struct MeasuredTables;
+
 /// What a caller's selector wants for a call.
 struct Selection {
   enum class Kind : uint8_t {
@@ -80,8 +82,9 @@ class PlanRegistry : public PlanProvider {
   ~PlanRegistry() override;
 
   /// Adds a plan's file, or all plans of a folder: by its table if there is a library.json, else
-  /// each by what it says itself. All or none. Errors: cannot-read, no-registry (a folder without
-  /// plans, or whose table names files that are not there), those of register_plan().
+  /// each by what it says itself; and the rows of its overlap.json, if there is one. All or none.
+  /// Errors: cannot-read, no-registry (a folder without either, or whose table names files that are
+  /// not there), not-a-library, those of register_plan().
   [[nodiscard]] bool add_path(const std::string& path, Diagnostics& diagnostics);
   /// Adds a plan and gives its content hash. One that is there already stays, under its first name.
   /// nullopt: reported. Errors: those of read_plan(), not-proved, false-claim, name-taken (another
@@ -96,6 +99,9 @@ class PlanRegistry : public PlanProvider {
   /// the library have no names here.
   void set_selector(PlanSelector selector);
 
+  /// What the overlap.json of folders says of GEMMs that overlap, in the order in which these were
+  /// added, for OverlapOptions. Never nullptr.
+  std::shared_ptr<const MeasuredTables> measured() const;
   /// The registered plans, in the order above.
   std::vector<RegisteredPlan> plans() const;
 

@@ -21,6 +21,7 @@
 #include "ir/support/read_file.h"
 #include "plans/format/plan_json.h"
 #include "runtime/api/builtin_library.h"
+#include "runtime/choice/overlap/measured.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/observe/log.h"
 #include "tests/runtime/ranks.h"
@@ -414,6 +415,62 @@ TEST_CASE("MSCCLC_PLAN_PATH names folders and files") {
   std::ofstream(file) << "{";
   CHECK_FALSE(all->add_path(folder, diagnostics));
   CHECK(all->plans().empty());
+}
+
+TEST_CASE("folders may have rows for GEMMs that overlap, which come in the folders' order") {
+  const auto write = [](const std::string& folder, const char* backend, const char* chunks) {
+    std::ofstream(folder + "/overlap.json") << fmt::format(
+        R"({{"rows": [{{"kind": "gemm_allreduce", "mode": "eager", "ranks": 2, "dtype": "bf16", )"
+        R"("rows": [1, 8], "flops_a_byte": [0, 9], "backend": "{0}", "chunks": {1}, )"
+        R"("budget": {1}}}]}})",
+        backend, chunks);
+  };
+  const auto files = [](const PlanRegistry& all) {
+    std::vector<std::string> names;
+    for (const MeasuredTable& table : all.measured()->tables) {
+      names.push_back(table.file + ": " + std::string(table.rows.at(0).backend));
+    }
+    return names;
+  };
+  const std::string alone = scratch_folder("rows"), with = scratch_folder("rows_and_plans");
+  write(alone, "serial", "0");
+  write(with, "copy_engine", "1");
+  std::ofstream(with + "/a.json") << plan("sizes: 0..1KiB");
+  {
+    const WithVariable path("MSCCLC_PLAN_PATH", with + ":" + alone + "/");
+    const auto all = registry();
+    CHECK(files(*all) ==
+          std::vector{with + "/overlap.json: copy_engine", alone + "/overlap.json: serial"});
+    REQUIRE(all->plans().size() == 1);
+    CHECK(pick(*all, request(1000)) == with + "/a.json");
+    Diagnostics diagnostics;
+    const auto unled = PlanRegistry::create({.follow_environment = false}, diagnostics);
+    REQUIRE(unled != nullptr);
+    CHECK(unled->measured()->tables.empty());
+    CHECK(unled->add_path(alone, diagnostics));
+    CHECK(unled->plans().empty());
+    CHECK(files(*unled) == std::vector{alone + "/overlap.json: serial"});
+  }
+  // A table that is wrong, or plans beside one: nothing of the folder is taken.
+  const auto all = registry();
+  write(with, "fast", "1");
+  Diagnostics diagnostics;
+  CHECK_FALSE(all->add_path(with, diagnostics));
+  CHECK(render_text(diagnostics, Sources())
+            .find(with +
+                  "/overlap.json: rows[0].backend: error: unknown backend of a row 'fast'; there "
+                  "are mscclc, copy_engine, serial, nccl") == 0);
+  write(with, "serial", "0");
+  std::ofstream(with + "/a.json") << "{";
+  CHECK_FALSE(all->add_path(with, diagnostics));
+  CHECK(all->measured()->tables.empty());
+  CHECK(all->plans().empty());
+  write(alone, "serial", "1");
+  const WithVariable path("MSCCLC_PLAN_PATH", alone);
+  diagnostics = {};
+  CHECK(PlanRegistry::create({}, diagnostics) == nullptr);
+  CHECK(diagnostics.all().at(0).code == "not-a-library");
+  CHECK(diagnostics.all().at(0).notes.back().text == "MSCCLC_PLAN_PATH names it");
 }
 
 TEST_CASE("MSCCLC_TUNER_FILE selects plans, or NCCL") {

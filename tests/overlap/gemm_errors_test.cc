@@ -2,7 +2,9 @@
 // ranks differ, all of them get both values.
 #include <catch2/catch.hpp>
 
+#include "runtime/choice/overlap/measured.h"
 #include "runtime/core/overlap/agree.h"
+#include "runtime/core/overlap/choice.h"
 #include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/overlap/gemm_rank.h"
 #include "tests/runtime/ranks.h"
@@ -269,6 +271,63 @@ TEST_CASE("ranks that take different backends are known, and one that has found 
         std::string::npos);
   CHECK(said_by_first("", "no GEMM").find("rank 1 cannot do its part: no GEMM") !=
         std::string::npos);
+}
+
+/// What two ranks say of an object of `auto`, each with a table of the row that it has, or none.
+std::string said_with_rows(const std::optional<overlap::MeasuredChoice> (&rows)[2]) {
+  std::vector<std::string> said(2);
+  run_threads(2, [&](Communicator& communicator) -> std::string {
+    GemmRank rank(communicator);
+    const auto& row = rows[communicator.rank()];
+    if (row) {
+      rank.options().measured =
+          std::make_shared<MeasuredTables>(MeasuredTables{{{"mine/overlap.json", {*row}}}});
+    }
+    Diagnostics diagnostics;
+    const auto made = rank.make(small_gemm(), diagnostics);
+    said[communicator.rank()] = made == nullptr
+                                    ? testing::text(diagnostics)
+                                    : overlap::text_of(made->choice()) + ": " + made->choice().why;
+    return "";
+  });
+  return said[0] == said[1] ? said[0] : "rank 0: " + said[0] + "rank 1: " + said[1];
+}
+
+TEST_CASE("ranks whose own rows differ are known to all, with both choices and a remedy") {
+  const overlap::MeasuredChoice row{OverlapKind::allgather_gemm,
+                                    overlap::RunMode::eager,
+                                    2,
+                                    Dtype::bf16,
+                                    8,
+                                    8,
+                                    0,
+                                    100,
+                                    "copy_engine",
+                                    2,
+                                    1};
+  overlap::MeasuredChoice more_chunks = row, more_budget = row, in_graphs = row;
+  more_chunks.chunks = 4;
+  more_budget.budget = 2;
+  in_graphs.mode = overlap::RunMode::captured;
+  CHECK(said_with_rows({row, row}) ==
+        "copy_engine, chunks 2, budget 1: measured for 2 ranks, bf16, 8 rows and 2 flops a byte: 8 "
+        "to 8 rows, 0 to 100 flops a byte, by 'mine/overlap.json'");
+  const std::string differ = "ranks make different GEMMs: 'backend that is taken";
+  const auto said = [&](const std::string& what) {
+    return "error: " + differ + what +
+           "\nnote: ranks must have the same overlap.json in the folders of MSCCLC_PLAN_PATH, the "
+           "same libraries, and the same CUDA_DEVICE_MAX_CONNECTIONS\n";
+  };
+  CHECK(said_with_rows({row, std::nullopt}) ==
+        said("' is copy_engine, chunks 2, budget 1 at rank 0 and serial at rank 1"));
+  CHECK(said_with_rows({row, more_chunks}) ==
+        said("' is copy_engine, chunks 2, budget 1 at rank 0 and copy_engine, chunks 4, budget 1 "
+             "at rank 1"));
+  CHECK(said_with_rows({more_budget, row}) ==
+        said("' is copy_engine, chunks 2, budget 2 at rank 0 and copy_engine, chunks 2, budget 1 "
+             "at rank 1"));
+  CHECK(said_with_rows({std::nullopt, in_graphs}) ==
+        said(" in graphs' is serial at rank 0 and copy_engine, chunks 2, budget 1 at rank 1"));
 }
 
 TEST_CASE("a rank that cannot do its part is known to all") {

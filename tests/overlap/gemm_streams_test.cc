@@ -224,6 +224,47 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
 }
 
 TEST_CASE(
+    "one's own rows decide before those that are compiled in, and the choice names their file") {
+  using overlap::RunMode;
+  OverlapConfig config{.kind = OverlapKind::allgather_gemm, .m = 8192, .k = 4096, .n = {4096}};
+  const auto chosen = [&](std::span<const MeasuredTable> own, RunMode mode) {
+    Diagnostics diagnostics;
+    const auto made = overlap::choose(
+        config, {.ranks = 2, .mode = mode, .nccl = "it is not", .own = own}, diagnostics);
+    return made ? overlap::text_of(*made) + ": " + made->why : testing::text(diagnostics);
+  };
+  overlap::MeasuredChoice row{OverlapKind::allgather_gemm,
+                              RunMode::captured,
+                              2,
+                              Dtype::bf16,
+                              8192,
+                              8192,
+                              4096,
+                              4096,
+                              "mscclc",
+                              4,
+                              16};
+  overlap::MeasuredChoice serial = row, other = row;
+  serial.backend = "serial", serial.chunks = serial.budget = 0;
+  other.backend = "nccl", other.chunks = other.budget = 0, other.mode = RunMode::eager;
+  const MeasuredTable first{"a/overlap.json", {row}}, second{"b/overlap.json", {serial, other}};
+  const MeasuredTable both[] = {first, second}, turned[] = {second, first};
+  CHECK(chosen({}, RunMode::captured).find("copy_engine, chunks 1, budget 1: measured for") == 0);
+  CHECK(chosen({}, RunMode::captured).find("overlap.json") == std::string::npos);
+  CHECK(chosen(both, RunMode::captured) ==
+        "mscclc, chunks 4, budget 16: measured for 2 ranks, bf16, 8192 rows and 4096 flops a byte, "
+        "in graphs: 8192 to 8192 rows, 4096 to 4096 flops a byte, by 'a/overlap.json'");
+  CHECK(chosen(turned, RunMode::captured) ==
+        "serial: measured for 2 ranks, bf16, 8192 rows and 4096 flops a byte, in graphs: 8192 to "
+        "8192 rows, 4096 to 4096 flops a byte, by 'b/overlap.json'");
+  CHECK(chosen(both, RunMode::eager) ==
+        "serial: nccl was measured for 2 ranks, bf16, 8192 rows and 4096 flops a byte, by "
+        "'b/overlap.json', but it is not");
+  config.m = 4096;  // of which they have no row
+  CHECK(chosen(both, RunMode::captured).find("copy_engine, chunks 1, budget 1: measured for") == 0);
+}
+
+TEST_CASE(
     "eager runs of short layers are serial, of longer ones also where the caller multiplies") {
   const auto chosen = [](OverlapKind kind, uint64_t rows, uint64_t flops_a_byte, bool given_gemm) {
     OverlapConfig config{.kind = kind, .m = rows, .k = 4096, .n = {flops_a_byte}};

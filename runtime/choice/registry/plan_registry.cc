@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/api/tuner_csv.h"
+#include "runtime/choice/overlap/measured.h"
 #include "runtime/choice/proofs/plan_digest.h"
 #include "runtime/choice/proofs/policy.h"
 #include "runtime/choice/registry/asked_selector.h"
@@ -61,6 +62,7 @@ struct Plans {
   std::vector<std::pair<std::string, std::shared_ptr<PlanProvider>>> folders;  ///< by path
   std::shared_ptr<const AskedSelector> selector;  ///< nullptr: there is none
   std::shared_ptr<PlanProvider> library;
+  std::shared_ptr<const MeasuredTables> measured = std::make_shared<MeasuredTables>();
 };
 
 /// Requests whose answer is kept. Jobs make few different calls.
@@ -226,21 +228,24 @@ bool follow_tuner_file(PlanRegistry& registry, const Environment& environment,
   return lines.has_value();
 }
 
-/// The files of a folder that are plans, in order. nullopt: reported.
-std::optional<std::vector<std::string>> plan_files(const std::string& path,
+/// The files of a folder that are plans, in order: none only where there is a table of what was
+/// measured. nullopt: reported.
+std::optional<std::vector<std::string>> plan_files(const std::string& path, bool measured,
                                                    Diagnostics& diagnostics) {
   std::vector<std::string> files;
   std::error_code failed;
   std::filesystem::directory_iterator at(path, failed);
   for (; !failed && at != std::filesystem::directory_iterator(); at.increment(failed)) {
-    if (at->path().extension() == ".json") files.push_back(at->path().string());
+    const bool is_plan =
+        at->path().extension() == ".json" && at->path().filename() != overlap::kMeasuredFile;
+    if (is_plan) files.push_back(at->path().string());
   }
   if (failed) {
     diagnostics.error("cannot-read", {},
                       fmt::format("cannot read the folder '{}': {}", path, failed.message()));
     return std::nullopt;
   }
-  if (files.empty()) {
+  if (files.empty() && !measured) {
     diagnostics.error("no-registry", {}, fmt::format("'{}' has no plans (*.json)", path));
     return std::nullopt;
   }
@@ -256,6 +261,7 @@ struct PlanRegistry::State {
   [[nodiscard]] bool add(std::vector<std::shared_ptr<CheckedPlan>> made, Diagnostics& diagnostics,
                          std::string* id = nullptr);
   bool add_folder(const std::string& path, Diagnostics& diagnostics);
+  bool add_plans_of(const std::string& folder, bool measured, Diagnostics& diagnostics);
   /// Changes what choices are made from. `change` gets a copy, and returns false to give up.
   template <class F>
   bool change(const F& change);
@@ -324,6 +330,19 @@ bool PlanRegistry::State::add(std::vector<std::shared_ptr<CheckedPlan>> made,
 }
 
 bool PlanRegistry::State::add_folder(const std::string& path, Diagnostics& diagnostics) {
+  if (!has_measured(path)) return add_plans_of(path, false, diagnostics);
+  auto measured = read_measured_of(path, diagnostics);
+  if (!measured || !add_plans_of(path, true, diagnostics)) return false;
+  return change([&](Plans& next) {
+    auto more = std::make_shared<MeasuredTables>(*next.measured);
+    more->tables.push_back(*std::move(measured));
+    next.measured = std::move(more);
+    return true;
+  });
+}
+
+bool PlanRegistry::State::add_plans_of(const std::string& path, bool measured,
+                                       Diagnostics& diagnostics) {
   if (FolderTable::is_there(path)) {
     std::shared_ptr<PlanProvider> folder = FolderTable::open(path, policy, diagnostics);
     if (folder == nullptr) return false;
@@ -332,7 +351,7 @@ bool PlanRegistry::State::add_folder(const std::string& path, Diagnostics& diagn
       return true;
     });
   }
-  const auto files = plan_files(path, diagnostics);
+  const auto files = plan_files(path, measured, diagnostics);
   if (!files) return false;
   std::vector<std::shared_ptr<CheckedPlan>> made;
   for (const std::string& file : *files) {
@@ -405,6 +424,11 @@ void PlanRegistry::set_selector(PlanSelector selector) {
     next.selector = shared;
     return true;
   });
+}
+
+std::shared_ptr<const MeasuredTables> PlanRegistry::measured() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->plans->measured;
 }
 
 std::vector<RegisteredPlan> PlanRegistry::plans() const {

@@ -40,6 +40,10 @@ std::optional<Wish> decode(const std::vector<uint8_t>& bytes) {
   return wish;
 }
 
+constexpr const char* kRemedy =
+    "ranks must have the same overlap.json in the folders of MSCCLC_PLAN_PATH, the same libraries, "
+    "and the same CUDA_DEVICE_MAX_CONNECTIONS";
+
 /// "'m' is 128 at rank 0 and 256 at rank 1"; "": the same. A rank that has not found a value says
 /// "", and why not.
 std::string difference(const NamedValues& first, const NamedValues& other, size_t rank) {
@@ -79,7 +83,8 @@ bool agree(Bootstrap& bootstrap, const NamedValues& own, const Diagnostics& prob
   for (size_t r = 1; r < wishes.size(); ++r) {
     const std::string text = difference(wishes[0].values, wishes[r].values, r);
     if (text.empty()) continue;
-    diagnostics.error("options-differ", {}, "ranks make different GEMMs: " + text);
+    auto& error = diagnostics.error("options-differ", {}, "ranks make different GEMMs: " + text);
+    if (text.find(kTaken) != text.npos) error.notes.push_back({kRemedy});
     return false;
   }
   if (!why_not.empty()) return false;

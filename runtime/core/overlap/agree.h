@@ -7,6 +7,9 @@
 
 namespace mscclc::overlap {
 
+/// Names of values begin with it that say what a rank has chosen itself.
+inline constexpr const char* kTaken = "backend that is taken";
+
 /// Collective. `problems`: this rank's; with an error among them it cannot do its part. False:
 /// reported (those; options-differ, with both values; peer-failed), on all ranks.
 [[nodiscard]] bool agree(Bootstrap& bootstrap, const NamedValues& own, const Diagnostics& problems,

@@ -24,15 +24,27 @@ std::string names_of(const std::vector<OverlapBackend>& backends) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-const MeasuredChoice* find_row(const OverlapConfig& config, const ChoiceFacts& facts) {
+/// A row that fits, and the file that it is of; "": it is compiled in.
+struct FoundRow {
+  const MeasuredChoice* row = nullptr;
+  std::string_view file = "";
+};
+
+FoundRow find_row(const OverlapConfig& config, const ChoiceFacts& facts) {
   const double intensity = intensity_of(config);
-  const auto found = std::ranges::find_if(facts.rows, [&](const MeasuredChoice& row) {
+  const auto fits = [&](const MeasuredChoice& row) {
     return row.kind == config.kind && row.mode == facts.mode && row.ranks == facts.ranks &&
            (row.gemm == MeasuredGemm::any || !facts.given_gemm) && row.dtype == config.a_dtype &&
            row.least_rows <= config.m && config.m <= row.most_rows &&
-           row.least_intensity <= intensity && intensity <= row.most_intensity;
-  });
-  return found == facts.rows.end() ? nullptr : &*found;
+           static_cast<double>(row.least_intensity) <= intensity &&
+           intensity <= static_cast<double>(row.most_intensity);
+  };
+  for (const MeasuredTable& table : facts.own) {
+    const auto found = std::ranges::find_if(table.rows, fits);
+    if (found != table.rows.end()) return {&*found, table.file};
+  }
+  const auto found = std::ranges::find_if(facts.rows, fits);
+  return found == facts.rows.end() ? FoundRow() : FoundRow{&*found};
 }
 
 /// The order in which a backend adds up, unless it keeps all. (NCCL's documents promise no more
@@ -136,20 +148,21 @@ void pick(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& 
                                  mscclc::info(config.a_dtype).name, config.m, intensity_of(config),
                                  facts.mode == RunMode::captured ? ", in graphs" : "");
   choice.backend = kSerial;
-  const MeasuredChoice* row = find_row(config, facts);
+  const auto [row, file] = find_row(config, facts);
+  const std::string by = file.empty() ? "" : fmt::format(", by '{}'", file);
   if (row == nullptr) {
     choice.why = "nothing was measured for " + shape;
     return;
   }
   const std::string why_not = why_not_measured(*row, config, facts);
   if (!why_not.empty()) {
-    choice.why = fmt::format("{} was measured for {}, but {}", row->backend, shape, why_not);
+    choice.why = fmt::format("{} was measured for {}{}, but {}", row->backend, shape, by, why_not);
     return;
   }
   choice = choice_of(*row, config);
   choice.why =
-      fmt::format("measured for {}: {} to {} rows, {} to {} flops a byte", shape, row->least_rows,
-                  row->most_rows, row->least_intensity, row->most_intensity);
+      fmt::format("measured for {}: {} to {} rows, {} to {} flops a byte{}", shape, row->least_rows,
+                  row->most_rows, row->least_intensity, row->most_intensity, by);
 }
 
 }  // namespace
@@ -227,9 +240,18 @@ std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFac
 }
 
 std::optional<OverlapChoice> choose_on_gpus(const OverlapConfig& config, uint32_t ranks,
-                                            RunMode mode, Diagnostics& diagnostics) {
+                                            RunMode mode, std::span<const MeasuredTable> own,
+                                            Diagnostics& diagnostics) {
   if (!check_config(config, ranks, diagnostics)) return std::nullopt;
-  return choose(config, {.ranks = ranks, .mode = mode, .one_queue = has_one_queue()}, diagnostics);
+  return choose(config, {.ranks = ranks, .mode = mode, .one_queue = has_one_queue(), .own = own},
+                diagnostics);
+}
+
+std::string text_of(const OverlapChoice& choice) {
+  std::string text = choice.backend;
+  if (choice.chunks != 0) text += fmt::format(", chunks {}", choice.chunks);
+  if (choice.budget != 0) text += fmt::format(", budget {}", choice.budget);
+  return text;
 }
 
 }  // namespace mscclc::overlap

@@ -33,6 +33,7 @@ struct ChoiceFacts {
   std::string cublasmp = {};     ///< OtherGemmLibrary::missing
   bool given_gemm = false;       ///< the caller multiplies
   bool one_queue = false;        ///< all streams share one hardware queue (has_one_queue())
+  std::span<const MeasuredTable> own = {};  ///< asked first
   std::span<const MeasuredChoice> rows = measured_choices();
 };
 
@@ -45,9 +46,14 @@ bool has_one_queue();
 std::optional<OverlapChoice> choose(const OverlapConfig& config, const ChoiceFacts& facts,
                                     Diagnostics& diagnostics);
 
-/// The same of a checked config, as on GPUs that have room, and all libraries. nullopt: reported.
+/// The same of a checked config, as on GPUs that have room, and all libraries. `own`: tables that
+/// are asked before what is compiled in. nullopt: reported.
 std::optional<OverlapChoice> choose_on_gpus(const OverlapConfig& config, uint32_t ranks,
-                                            RunMode mode, Diagnostics& diagnostics);
+                                            RunMode mode, std::span<const MeasuredTable> own,
+                                            Diagnostics& diagnostics);
+
+/// "copy_engine, chunks 2, budget 1"
+std::string text_of(const OverlapChoice& choice);
 
 /// Runs of plans with flags that may be under way at once on a device: each leaves room for the
 /// others' blocks, and all for GEMMs.

@@ -53,6 +53,11 @@ struct Overlap::State {
   bool find_gemms(Diagnostics& diagnostics);
   bool make_ways(Diagnostics& diagnostics);
   bool connect(Diagnostics& diagnostics);
+  std::span<const MeasuredTable> own_tables() const {
+    if (options_.measured == nullptr) return {};
+    return options_.measured->tables;
+  }
+  std::string taken(const OverlapChoice& choice) const;
   Way& way_on(StreamHandle stream) const;
   bool put(Way& way, const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics);
   bool may_run(Diagnostics& diagnostics);
@@ -182,7 +187,8 @@ bool Overlap::State::make_alone(Diagnostics& diagnostics) {
                           .nccl = options_.nccl.missing,
                           .cublasmp = options_.cublasmp.missing,
                           .given_gemm = options_.gemm != nullptr,
-                          .one_queue = owner_.device->multiprocessors() != 0 && has_one_queue()},
+                          .one_queue = owner_.device->multiprocessors() != 0 && has_one_queue(),
+                          .own = own_tables()},
                          diagnostics);
     if (!chosen) return false;
     choices_[static_cast<size_t>(mode)] = *std::move(chosen);
@@ -195,6 +201,14 @@ bool Overlap::State::connect(Diagnostics& diagnostics) {
                              [&](const auto& way) { return way->backend().connect(diagnostics); });
 }
 
+/// Of a choice what ranks must have in common: a budget that no row gives is what this GPU has room
+/// for.
+std::string Overlap::State::taken(const OverlapChoice& choice) const {
+  OverlapChoice alike = choice;
+  if (config_.backend != kAuto || !runs_beside(choice.backend)) alike.budget = 0;
+  return text_of(alike);
+}
+
 bool Overlap::State::make(Diagnostics& diagnostics) {
   const OneThread::Visit visit(one_thread(), diagnostics);
   if (!visit) return false;
@@ -202,8 +216,8 @@ bool Overlap::State::make(Diagnostics& diagnostics) {
   Diagnostics own;
   (void)make_alone(own);
   NamedValues values = values_of(config_);
-  values.emplace_back("backend that is taken", choices_.front().backend);
-  values.emplace_back("backend that is taken in graphs", choices_.back().backend);
+  values.emplace_back(kTaken, taken(choices_.front()));
+  values.emplace_back(fmt::format("{} in graphs", kTaken), taken(choices_.back()));
   if (!options_.why_not.empty()) {
     for (auto& [name, value] : values) value.clear();
   }

@@ -417,7 +417,7 @@ MSCCLC_API mscclc_result_t mscclc_registry_create(mscclc_registry_t **registry);
 /* The registry of the process, one more owner of it. */
 MSCCLC_API mscclc_result_t mscclc_registry_default(mscclc_registry_t **registry);
 MSCCLC_API mscclc_result_t mscclc_registry_destroy(mscclc_registry_t *registry);
-/* A plan's file, or a folder of plans. */
+/* A plan's file, or a folder of plans, and of rows for GEMMs that overlap. */
 MSCCLC_API mscclc_result_t mscclc_registry_add(mscclc_registry_t *registry, const char *path);
 /* A plan as JSON; `name` for messages and selectors. `id`, or NULL: gets its hash, 64 digits, 0. */
 MSCCLC_API mscclc_result_t mscclc_register_plan(mscclc_registry_t *registry, const char *json,

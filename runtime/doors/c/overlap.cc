@@ -36,10 +36,12 @@ struct Making {
   mscclc_overlap_config_t given = MSCCLC_OVERLAP_CONFIG_INIT;
   std::string why_not = "";  ///< not "": what is wrong with that
   OverlapOwner owner;
+  std::shared_ptr<const MeasuredTables> measured = nullptr;
   std::unique_ptr<mscclc_overlap> made = std::make_unique<mscclc_overlap>();
 
   void of(const mscclc_comm& comm) {
     owner = {comm.device, comm.communicator, comm.collectives, comm.turns};
+    measured = comm.registry->measured();
     made->device = comm.config.device;
     made->finalized = comm.finalized;
     if (given.order == MSCCLC_ORDER_DEFAULT) given.order = comm.config.order;
@@ -78,6 +80,7 @@ mscclc_result_t create(Making making, mscclc_overlap_t** overlap) {
   OverlapOptions options{.programs = overlap_programs(), .nccl = nccl_library(on_host)};
   // Only where it is asked for: it is large, and brings others.
   if (config->backend == "cublasmp") options.cublasmp = cublasmp_library(on_host);
+  options.measured = making.measured;
   if (making.given.gemm != nullptr) {
     made.gemm = std::make_unique<GemmCallback>(making.given.gemm, making.given.gemm_user,
                                                making.given.gemm_workspace_bytes);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "mscclc.h"
 #include "runtime/doors/c/check.h"
@@ -16,6 +17,8 @@ enum { kRanks = 2, kRows = 8, kDepth = 4, kColumns = 4, kRuns = 3 };
 
 static mscclc_unique_id_t id;
 static int products; /* made by product(), of both ranks */
+static const char *measured_folder;
+static mscclc_unique_id_t measured_ids[2];
 
 static void check_said(mscclc_result_t result, mscclc_result_t expected, const char *text) {
   CHECK(result == expected);
@@ -479,6 +482,63 @@ static void check_revoked_calls(void) {
   CHECK(calls_of_fake("CommAbort") == aborted + kRanks);
 }
 
+/* A folder of no plans, but with rows for GEMMs. */
+static const char *write_measured(void) {
+  static char folder[512];
+  char file[600];
+  FILE *out = NULL;
+  snprintf(folder, sizeof folder, "%s/measured", getenv("TEST_TMPDIR"));
+  snprintf(file, sizeof file, "%s/overlap.json", folder);
+  mkdir(folder, 0700);
+  out = fopen(file, "w");
+  CHECK(out != NULL);
+  fputs(
+      "{\"rows\": [\n"
+      "  {\"kind\": \"gemm_allreduce\", \"mode\": \"eager\", \"ranks\": 2, \"dtype\": \"f32\", "
+      "\"rows\": [8, 8], \"flops_a_byte\": [0, 100], \"backend\": \"copy_engine\", "
+      "\"chunks\": 2, \"budget\": 3}\n]}\n",
+      out);
+  CHECK(fclose(out) == 0);
+  return folder;
+}
+
+/* Rows of a folder that all ranks have are asked first; ranks that differ learn both choices. */
+static void *take_measured(void *argument) {
+  const uint32_t rank = (uint32_t)(uintptr_t)argument;
+  const uint64_t n = kColumns;
+  const mscclc_overlap_config_t wanted = config_of(MSCCLC_GEMM_ALLREDUCE, &n);
+  int all;
+  for (all = 1; all >= 0; --all) {
+    mscclc_config_t config = MSCCLC_CONFIG_INIT;
+    mscclc_comm_t *comm = NULL;
+    mscclc_overlap_t *made = NULL;
+    char *text = NULL;
+    OK(mscclc_registry_create(&config.registry));
+    if (all || rank == 0) OK(mscclc_registry_add(config.registry, measured_folder));
+    config.device = MSCCLC_HOST;
+    OK(mscclc_comm_create(&comm, kRanks, &measured_ids[all], rank, &config));
+    if (all) {
+      OK(mscclc_overlap_create(comm, &wanted, &made));
+      OK(mscclc_overlap_explain(made, &text));
+      CHECK(strstr(text, "{\"backend\": \"copy_engine\", \"chunks\": 2, \"budget\": 3, ") == text);
+      CHECK(strstr(text, "/measured/overlap.json'\"") != NULL);
+      CHECK(strstr(text, "\"in_graphs\": {\"backend\": \"serial\"") != NULL);
+      mscclc_free(text);
+      OK(mscclc_overlap_destroy(made));
+    } else {
+      check_said(
+          mscclc_overlap_create(comm, &wanted, &made), MSCCLC_INVALID_USAGE,
+          "'backend that is taken' is copy_engine, chunks 2, budget 3 at rank 0 and serial at "
+          "rank 1");
+      check_said(MSCCLC_INVALID_USAGE, MSCCLC_INVALID_USAGE,
+                 "ranks must have the same overlap.json");
+    }
+    OK(mscclc_comm_destroy(comm));
+    OK(mscclc_registry_destroy(config.registry));
+  }
+  return NULL;
+}
+
 int main(void) {
   char *text = NULL;
   /* Before anything else there is. */
@@ -495,6 +555,10 @@ int main(void) {
   run_alone();
   check_overlaps();
   on_all_ranks(run_rank);
+  measured_folder = write_measured();
+  OK(mscclc_unique_id(&measured_ids[0]));
+  OK(mscclc_unique_id(&measured_ids[1]));
+  on_all_ranks(take_measured);
   CHECK(products > 0);
   if (getenv("MSCCLC_NCCL") != NULL) {
     check_failures_with_nccl();

@@ -15,6 +15,7 @@
 #include "runtime/api/pick_for_job.h"
 #include "runtime/api/plan.h"
 #include "runtime/api/plan_registry.h"
+#include "runtime/choice/overlap/measured.h"
 #include "tools/commands/library/registry_orders.h"
 #include "tools/io/command_line.h"
 #include "tools/io/files.h"
@@ -256,6 +257,9 @@ int run_check(const RegistryCommand& options) {
   const Coverage coverage = coverage_in_jobs(*all, all->plans, diagnostics);
   put(coverage_table(coverage));
   for (const std::string& plan : all->by_hand) put(plan + "\n");
+  for (const MeasuredTable& table : all->registry->measured()->tables) {
+    put(fmt::format("{}: {} rows for GEMMs that overlap\n", table.file, table.rows.size()));
+  }
   const bool kept = options.order.empty() || show_orders(*all, order, coverage, diagnostics);
   const bool proved = prove_sets(*all, diagnostics) && kept;
   put_error(render_text(diagnostics, Sources()));

@@ -181,10 +181,10 @@ int run_select_overlap(const SelectOptions& options, SumOrder order) {
   }
   const bool more = options.columns || options.rows || options.in_place || options.root != 0 ||
                     options.shift != 1 || options.links != kDefaultLinks;
-  if (more || options.nodes != 1 || !options.bytes.empty() || !options.library.empty()) {
+  if (more || options.nodes != 1 || !options.bytes.empty()) {
     return refuse(
-        "of a GEMM that overlaps only --m, --k, --n, --ranks, --dtype, --order and --captured "
-        "count");
+        "of a GEMM that overlaps only --m, --k, --n, --ranks, --dtype, --order, --captured and "
+        "--library count");
   }
   const Dtype out = info(*dtype).bytes == 1 ? Dtype::bf16 : *dtype;
   return select_overlap({.config = {.kind = overlap_kind_of(options.collective),
@@ -196,6 +196,7 @@ int run_select_overlap(const SelectOptions& options, SumOrder order) {
                                     .out_dtype = out,
                                     .order = order},
                          .ranks = options.ranks,
+                         .library = options.library,
                          .captured = options.captured,
                          .why = options.why});
 }
@@ -321,7 +322,9 @@ void select_options(CommandLine& line, CLI::App& app, SelectOptions& options) {
   add_order_option(line, app, options.order,
                    "what the bits of sums keep to (MSCCLC_ORDER, or replicated)");
   app.add_option("--library", options.library,
-                 "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
+                 "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here); of a "
+                 "GEMM that overlaps: "
+                 "with an overlap.json")
       ->type_name("FOLDER");
   app.add_flag("--why", options.why,
                "show what a job would pick from MSCCLC_PLAN_PATH and the compiled-in library (or "

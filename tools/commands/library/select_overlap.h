@@ -12,6 +12,7 @@ namespace mscclc {
 struct OverlapSelection {
   OverlapConfig config;
   uint32_t ranks = 1;
+  std::string library = {};  ///< a folder with an overlap.json, or ""
   bool captured = false, why = false;
 };
 
@@ -19,7 +20,8 @@ struct OverlapSelection {
 std::vector<std::string> overlap_kind_names();
 /// REQUIRES: one of those.
 OverlapKind overlap_kind_of(const std::string& name);
-/// Prints what is picked, and why if that is asked for; the exit code.
+/// Prints what a job gets by the tables of MSCCLC_PLAN_PATH, then of the folder, then by what is
+/// compiled in; and why if that is asked for. The exit code.
 int select_overlap(const OverlapSelection& selection);
 
 }  // namespace mscclc
