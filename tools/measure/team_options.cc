@@ -66,13 +66,18 @@ Result<std::vector<uint32_t>> ranks_of(const TeamChoice& choice, Diagnostics& di
   return ranks;
 }
 
-std::unique_ptr<RankTeam> start_team(const TeamChoice& choice, uint32_t ranks,
-                                     uint32_t ranks_per_node, Diagnostics& diagnostics) {
+TeamOptions options_of(const TeamChoice& choice, uint32_t ranks) {
   TeamOptions options{.ranks = ranks, .batches = choice.batches};
   options.devices.gpus = choice.gpus();
   options.graphs = choice.gpus() && !choice.eager;
   options.between = choice.between;
   options.nccl = choice.nccl;
+  return options;
+}
+
+std::unique_ptr<RankTeam> start_team(const TeamChoice& choice, uint32_t ranks,
+                                     uint32_t ranks_per_node, Diagnostics& diagnostics) {
+  TeamOptions options = options_of(choice, ranks);
   if (ranks_per_node != 0) options.devices.ranks_per_node = ranks_per_node;
   return RankTeam::start(options, diagnostics);
 }

@@ -26,6 +26,8 @@ void add_team_options(CommandLine& line, CLI::App& app, TeamChoice& choice, bool
 /// The numbers of ranks that are asked for, with none what --ranks is without a value. Checks the
 /// environment. An error: of the options. Empty: what is wrong is reported.
 Result<std::vector<uint32_t>> ranks_of(const TeamChoice& choice, Diagnostics& diagnostics);
+/// What so many ranks on one node are to do. REQUIRES: ranks_of() has `ranks`.
+TeamOptions options_of(const TeamChoice& choice, uint32_t ranks);
 /// Starts the ranks. `ranks_per_node` 0: they are on one node. nullptr: reported. REQUIRES:
 /// ranks_of() has `ranks`.
 [[nodiscard]] std::unique_ptr<RankTeam> start_team(const TeamChoice& choice, uint32_t ranks,

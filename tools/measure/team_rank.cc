@@ -11,10 +11,6 @@ constexpr uint32_t kFewCalls = 3;        ///< that show how many fill a batch
 constexpr uint32_t kMaxCalls = 1000;     ///< of a batch
 constexpr uint32_t kCapturedCalls = 50;  ///< of a graph, as mscclc-bench has it
 
-double ns_of(TeamJob::Clock::duration taken) {
-  return std::chrono::duration<double, std::nano>(taken).count();
-}
-
 /// A proxy may wait for what a caller queues in graphs (docs/design/devices.md, "Copies in
 /// graphs"), so these calls are launched one by one.
 bool has_ports(const Program& plan) {
@@ -37,7 +33,7 @@ void TeamRank::run(TeamJob& job) {
   stream_ = nullptr;
   Diagnostics said;
   job.lost[communicator_.rank()] = communicator_.has_failed(said);
-  meeting_.arrive_and_wait();
+  meeting_.meet();
 }
 
 bool TeamRank::prepare(TeamJob& job) {
@@ -72,10 +68,8 @@ bool TeamRank::give_up(Diagnostics& diagnostics) {
 
 /// Is all well on all ranks? All get the same answer.
 bool TeamRank::all_well(TeamJob& job, bool here) {
-  job.well[communicator_.rank()] = here;
-  meeting_.arrive_and_wait();
-  const bool well = std::ranges::count(job.well, 0) == 0;
-  meeting_.arrive_and_wait();
+  const bool well = meeting_.all_well(communicator_.rank(), here);
+  if (communicator_.rank() == 0) job.well = well;
   return well;
 }
 
@@ -150,19 +144,13 @@ bool TeamRank::run_batch(TeamJob& job, const Batch& batch, Diagnostics& diagnost
   return communicator_.synchronize(stream_, diagnostics);
 }
 
-/// Nanoseconds of a call of a batch with what stands around it, from its first launch on any rank
-/// to its last end.
+/// Nanoseconds of a call of a batch with what stands around it.
 std::optional<double> TeamRank::timed_batch(TeamJob& job, const Batch& batch) {
   const uint32_t rank = communicator_.rank();
-  meeting_.arrive_and_wait();
-  job.begun[rank] = TeamJob::Clock::now();
-  const bool done = run_batch(job, batch, problems(job));
-  job.ended[rank] = TeamJob::Clock::now();
-  if (!all_well(job, done)) return std::nullopt;
-  const double taken =
-      ns_of(*std::ranges::max_element(job.ended) - *std::ranges::min_element(job.begun));
-  meeting_.arrive_and_wait();  // all have read the times
-  return taken / batch.calls;
+  const auto taken = meeting_.time(rank, [&] { return run_batch(job, batch, problems(job)); });
+  if (rank == 0) job.well = taken.has_value();
+  if (!taken) return std::nullopt;
+  return *taken / batch.calls;
 }
 
 /// Nanoseconds of a call: of calls back to back, or what it adds to kernels around it. What these
@@ -178,7 +166,8 @@ std::optional<double> TeamRank::timed_call(TeamJob& job, uint32_t calls) {
 void TeamRank::time(TeamJob& job) {
   const auto few = timed_batch(job, {kFewCalls});
   if (!few) return;
-  const double wanted = ns_of(job.options.batch) / std::max(*few, 1.0);
+  const double wanted =
+      std::chrono::duration<double, std::nano>(job.options.batch).count() / std::max(*few, 1.0);
   auto calls = static_cast<uint32_t>(std::clamp(wanted, 1.0, double{kMaxCalls}));
   const uint32_t in_graph = std::min(calls, kCapturedCalls);
   if (!all_well(job, capture(job, in_graph))) return;

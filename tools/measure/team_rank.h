@@ -2,7 +2,6 @@
 // batches of calls together with the other ranks.
 #pragma once
 
-#include <barrier>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -13,36 +12,28 @@
 #include "tools/measure/nccl.h"
 #include "tools/measure/rank_team.h"
 #include "tools/measure/stream_graph.h"
+#include "tools/measure/team_meeting.h"
 
 namespace mscclc {
 
 /// A call as all ranks time it together. Each rank writes only what is its own, between meetings.
 struct TeamJob {
-  using Clock = std::chrono::steady_clock;
   TeamJob(const TimedCall& timed, const TeamOptions& how, uint32_t ranks)
-      : call(timed),
-        options(how),
-        problems(ranks),
-        well(ranks, 1),
-        lost(ranks, 0),
-        wrong(ranks),
-        begun(ranks),
-        ended(ranks) {}
+      : call(timed), options(how), problems(ranks), lost(ranks, 0), wrong(ranks) {}
 
   const TimedCall& call;
   const TeamOptions& options;
   std::vector<Diagnostics> problems;  ///< by rank
-  std::vector<uint8_t> well;          ///< by rank: all has gone well there
   std::vector<uint8_t> lost;          ///< by rank: the communicator can do nothing more
   std::vector<uint64_t> wrong;
-  std::vector<Clock::time_point> begun, ended;  ///< of the last batch
-  std::vector<double> times;                    ///< of a call, by batch: rank 0 adds them
+  bool well = true;           ///< on all ranks: rank 0 writes it, as what follows
+  std::vector<double> times;  ///< of a call, by batch
 };
 
 class TeamRank {
  public:
   /// All must outlive it. `nccl`: nullptr: none. `graphs`: nullptr: calls are launched one by one.
-  TeamRank(Communicator& communicator, std::barrier<>& meeting, NcclRank* nccl,
+  TeamRank(Communicator& communicator, TeamMeeting& meeting, NcclRank* nccl,
            const GraphDriver* graphs)
       : communicator_(communicator), meeting_(meeting), nccl_(nccl), graphs_(graphs) {}
 
@@ -70,7 +61,7 @@ class TeamRank {
   void time(TeamJob& job);
 
   Communicator& communicator_;
-  std::barrier<>& meeting_;
+  TeamMeeting& meeting_;
   NcclRank* const nccl_;
   const GraphDriver* const graphs_;
   RunSpec spec_;
