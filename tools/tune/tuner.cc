@@ -24,11 +24,6 @@ std::string format_of(const LibraryChoice& choice) {
   return "";
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 }  // namespace
 
 /// A size that is being looked at.

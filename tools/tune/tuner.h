@@ -10,6 +10,7 @@
 
 #include "ir/diagnostics/diagnostic.h"
 #include "tools/measure/call_timer.h"
+#include "tools/measure/turns.h"
 #include "tools/tune/candidate.h"
 #include "tools/tune/trial_log.h"
 
@@ -18,9 +19,9 @@ namespace mscclc::tune {
 struct TuneOptions {
   uint32_t trials = 24;  ///< of a size, at most; the library's own pick is one of them
   /// Of the fastest with the library's own pick and with NCCL, in turn, at the end.
-  uint32_t comparisons = 3;
-  double prune = 2;    ///< what is predicted to take so many times the best is not tried
-  double gain = 0.02;  ///< what is faster by less is not
+  uint32_t comparisons = kComparisons;
+  double prune = 2;     ///< what is predicted to take so many times the best is not tried
+  double gain = kGain;  ///< what is faster by less is not
 };
 
 /// A plan that was measured for a size.
