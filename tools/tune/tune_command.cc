@@ -1,6 +1,7 @@
 // mscclc tune: measures plans of the library on this machine, or predicts them for another, and
-// writes a folder of the fastest, which MSCCLC_PLAN_PATH takes.
+// writes a folder of the fastest, which MSCCLC_PLAN_PATH takes; or backends of GEMMs that overlap.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Validators.hpp>
@@ -10,6 +11,7 @@
 
 #include "executor/cost/machines.h"
 #include "ir/support/fnv.h"
+#include "runtime/choice/overlap/kinds.h"
 #include "runtime/support/version.h"
 #include "tools/io/command_line.h"
 #include "tools/io/files.h"
@@ -19,6 +21,7 @@
 #include "tools/io/sizes.h"
 #include "tools/library/plan_folder.h"
 #include "tools/measure/team_options.h"
+#include "tools/tune/overlap/tune_gemms.h"
 #include "tools/tune/predicted_timer.h"
 #include "tools/tune/tuned_table.h"
 
@@ -30,6 +33,8 @@ constexpr const char* kTuneExamples = R"(  mscclc tune -o /opt/tuned
   mscclc tune --device threads --collective allreduce --bytes 1K,64K -o tuned
   MSCCLC_NCCL=/opt/nccl/lib/libnccl.so.2 mscclc tune --between -o tuned
   mscclc tune --predict --machine 8xH200 --ranks 5,6,7,8 --bytes 1K:1G -o eight
+  mscclc tune --collective gemm_reducescatter --m 1024,2048,8192 --k 3584 --n 8192 -o layers
+  mscclc tune --collective allgather_gemm --m 512,4096 --layer 8192:3584 --layer 4096:6144,512 -o layers
   MSCCLC_PLAN_PATH=/opt/tuned python train.py)";
 
 struct TuneCommand {
@@ -37,8 +42,10 @@ struct TuneCommand {
   bool no_nccl = false, predict = false;
   std::vector<std::string> collectives = {"allreduce", "allgather", "reducescatter", "alltoall",
                                           "broadcast"};
-  std::string bytes = "1K:64M", dtype = "f32", order, library, machine = "4xH200", output;
+  std::string bytes = "1K:64M", dtype, order, library, machine = "4xH200", output;
   tune::TuneOptions search;
+  tune::GemmOptions gemms;
+  std::vector<const CLI::Option*> of_collectives, of_gemms;  ///< options that the others have not
 };
 
 int refuse_tuning(const Diagnostics& diagnostics, ExitCode code) {
@@ -49,18 +56,54 @@ int refuse_tuning(const Diagnostics& diagnostics, ExitCode code) {
 /// What is asked for, once the options are found to be right.
 struct TuneWork {
   std::vector<CollectiveKind> kinds;
+  std::vector<OverlapKind> gemms;  ///< instead of these
   std::vector<uint64_t> sizes;
   Dtype dtype = Dtype::f32;
   SumOrder order = kDefaultOrder;
 };
 
-Result<void> parse_tuning(const TuneCommand& options, TuneWork& work) {
+const overlap::KindInfo* find_gemm(const std::string& word) {
+  const auto found = std::ranges::find_if(
+      overlap::kinds(), [&](const overlap::KindInfo& one) { return name(one.kind) == word; });
+  return found == overlap::kinds().end() ? nullptr : &*found;
+}
+
+/// What is to be tuned: collectives, or GEMMs that overlap.
+Result<void> parse_kinds(const TuneCommand& options, TuneWork& work) {
+  std::vector<std::string> gemms;
+  for (const overlap::KindInfo& one : overlap::kinds()) gemms.emplace_back(name(one.kind));
   for (const std::string& word : options.collectives) {
     const auto kind = find_collective(word);
-    if (!kind) return Error{"--collective: " + unknown_collective(word)};
-    work.kinds.push_back(*kind);
+    const overlap::KindInfo* const gemm = find_gemm(word);
+    if (!kind && gemm == nullptr) return Error{"--collective: " + unknown_collective(word, gemms)};
+    if (kind) work.kinds.push_back(*kind);
+    if (gemm != nullptr) work.gemms.push_back(gemm->kind);
   }
   work.kinds = without_repeats(work.kinds);
+  work.gemms = without_repeats(work.gemms);
+  if (!work.kinds.empty() && !work.gemms.empty()) {
+    return Error{
+        fmt::format("--collective must have collectives, or GEMMs that overlap; it has {} and {}: "
+                    "tune them one after the other",
+                    name(work.kinds.front()), name(work.gemms.front()))};
+  }
+  const bool of_gemms = !work.gemms.empty();
+  for (const CLI::Option* option : of_gemms ? options.of_collectives : options.of_gemms) {
+    if (option->count() == 0) continue;
+    if (!of_gemms) {
+      return Error{fmt::format("{} is for {}, not for {}", option->get_name(),
+                               fmt::join(gemms, ", "), name(work.kinds.front()))};
+    }
+    return Error{
+        fmt::format("{} is for collectives; of {} --m, --k, --n, --layer, --dtype, "
+                    "--order, --device, --ranks, --repeats, --eager and --no-nccl count",
+                    option->get_name(), name(work.gemms.front()))};
+  }
+  return {};
+}
+
+Result<void> parse_tuning(const TuneCommand& options, TuneWork& work) {
+  if (const auto fine = parse_kinds(options, work); !fine) return fine.error();
   const auto sizes = parse_sizes(options.bytes);
   if (!sizes) return Error{"--bytes: " + sizes.error().text()};
   work.sizes = *sizes;
@@ -68,7 +111,8 @@ Result<void> parse_tuning(const TuneCommand& options, TuneWork& work) {
   const auto again = std::ranges::unique(work.sizes);
   work.sizes.erase(again.begin(), again.end());
   if (work.sizes.front() == 0) return Error{"--bytes: a call of nothing takes no time"};
-  const auto dtype = find_dtype(options.dtype);
+  const std::string usual = work.gemms.empty() ? "f32" : "bf16";
+  const auto dtype = find_dtype(options.dtype.empty() ? usual : options.dtype);
   if (!dtype) return Error{fmt::format("--dtype: unknown type '{}'", options.dtype)};
   work.dtype = *dtype;
   if (!options.order.empty()) work.order = find_sum_order(options.order).value();
@@ -246,6 +290,16 @@ class TuneRun {
 int run_tune(const TuneCommand& options) {
   TuneWork work;
   if (const auto fine = parse_tuning(options, work); !fine) return Input::usage(fine.error());
+  if (!work.gemms.empty()) {
+    TeamChoice team = options.team;
+    team.nccl = !options.no_nccl;
+    return tune::tune_gemms({.kinds = work.gemms,
+                             .shapes = options.gemms,
+                             .dtype = work.dtype,
+                             .order = work.order,
+                             .team = std::move(team),
+                             .output = options.output});
+  }
   Diagnostics diagnostics;
   const auto library = open_library(options.library, diagnostics);
   auto machine = library ? find_machine(options.machine, diagnostics) : std::nullopt;
@@ -291,13 +345,15 @@ void tune_options(CommandLine& line, CLI::App& app, TuneCommand& options) {
   app.add_option(
          "-o,--output", options.output,
          "folder for the plans and library.json; what was measured is kept there, and a run "
-         "that was ended goes on from it")
+         "that was ended goes on from it; of GEMMs for overlap.json")
       ->type_name("FOLDER")
       ->required();
   add_team_options(line, app, options.team, true);
   line.takes_text(
       app.add_option("--collective", options.collectives,
-                     "separated by commas (allreduce,allgather,reducescatter,alltoall,broadcast)")
+                     "separated by commas (allreduce,allgather,reducescatter,alltoall,broadcast); "
+                     "or GEMMs that overlap: allgather_gemm,gemm_reducescatter,gemm_allreduce,"
+                     "alltoall_gemm")
           ->type_name("LIST")
           ->delimiter(',')
           ->allow_extra_args(false));
@@ -306,7 +362,8 @@ void tune_options(CommandLine& line, CLI::App& app, TuneCommand& options) {
                                  "of the next larger one (1K:64M)")
                       ->type_name("SIZES"));
   line.takes_text(
-      app.add_option("--dtype", options.dtype, "data type of the calls (f32)")->type_name("TYPE"));
+      app.add_option("--dtype", options.dtype, "data type of the calls (f32); of A and B (bf16)")
+          ->type_name("TYPE"));
   add_order_option(line, app, options.order, "what the bits of sums must keep to (replicated)");
   app.add_option("--library", options.library,
                  "folder of the library (MSCCLC_LIBRARY, or plans beside mscclc or here)")
@@ -329,6 +386,11 @@ void tune_options(CommandLine& line, CLI::App& app, TuneCommand& options) {
   for (const char* const measures :
        {"--device", "--eager", "--repeats", "--between", "--no-nccl"}) {
     predict->excludes(app.get_option(measures));
+  }
+  options.of_gemms = tune::add_gemm_options(line, app, options.gemms);
+  for (const char* const name :
+       {"--bytes", "--library", "--machine", "--trials", "--prune", "--between", "--predict"}) {
+    options.of_collectives.push_back(app.get_option(name));
   }
 }
 
