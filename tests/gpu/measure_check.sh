@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What measures a machine, on the machine itself: calibrates it twice, tunes a few sizes beside NCCL,
+# What measures a machine, on the machine itself: calibrates it twice, tunes a few sizes beside NCCL, and GEMMs,
 # records a call's timeline and a job's calls, and examines it. Takes 5 minutes on two GPUs.
 #
 #   measure_check.sh [OPTION]… MSCCLC OUT     OUT: a folder for a dozen small files; SUMMARY is the text to read
@@ -42,10 +42,10 @@ summary=$out/SUMMARY
 
 if [[ $device == cuda ]]; then
   team=(--device cuda --ranks "$ranks") run=(--device cuda)
-  most=64M sizes=1K,4K,16K,64K,256K,1M,4M,16M small=1K,4K,16K,64K repeats=5
+  most=64M sizes=1K,4K,16K,64K,256K,1M,4M,16M small=1K,4K,16K,64K repeats=5 rows=1024,4096 layer=3584:8192 dtype=bf16
 else
   team=(--device threads --ranks "$ranks") run=(--device processes)
-  most=4K sizes=1K,16K small=1K repeats=1
+  most=4K sizes=1K,16K small=1K repeats=1 rows=32,64 layer=24:48 dtype=f32
 fi
 
 deadline=0
@@ -83,7 +83,10 @@ step tune_resumed '0' "${tune[@]}" --collective allreduce,allgather,reducescatte
 step tune_measured_nothing '0' test "$lines" = "$(wc -l <"tuned/tune-R$ranks.jsonl")"
 step tune_between '0' "${tune[@]}" --collective allreduce --bytes "$small" --between -o between
 step tuned_folder_serves '0' "$mscclc" select --library tuned --collective allreduce --ranks "$ranks" --bytes 16K
+step tune_gemms '0' "$mscclc" tune "${team[@]}" --repeats "$repeats" -o gemms \
+  --collective allgather_gemm,gemm_reducescatter --m "$rows" --layer "$layer" --dtype "$dtype"
 cp tuned/library.json "$out/tuned_library.json"
+[[ ! -f gemms/overlap.json ]] || cp gemms/overlap.json "$out/overlap.json"
 gzip -c "tuned/tune-R$ranks.jsonl" >"$out/tune.jsonl.gz"
 gzip -c "between/tune-R$ranks.jsonl" >"$out/tune_between.jsonl.gz"
 

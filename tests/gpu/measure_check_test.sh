@@ -8,13 +8,13 @@ tests/gpu/measure_check.sh --device threads "$1" "$out" || {
   echo "a step has failed"
   exit 1
 }
-for text in 'in turn with NCCL 2.28.9' 'going on after' 'figures differ by 10 %' 'clocks: ' '14 steps passed, 0 failed'; do
+for text in 'in turn with NCCL 2.28.9' 'going on after' 'figures differ by 10 %' 'clocks: ' 'gemm_reducescatter over 2 ranks' '15 steps passed, 0 failed'; do
   grep -q "$text" "$out/SUMMARY" || {
     echo "the summary does not say: $text"
     exit 1
   }
 done
-for file in doctor.json machine.json machine_again.json tuned_library.json tune.jsonl.gz measured.html measured.json calls.json; do
+for file in doctor.json machine.json machine_again.json overlap.json tuned_library.json tune.jsonl.gz measured.html measured.json calls.json; do
   [[ -s $out/$file ]] || {
     echo "$file is missing"
     exit 1

@@ -24,6 +24,12 @@ for kind in gemm_reducescatter allgather_gemm; do
 done
 if grep -q captured tuned/overlap.json; then fail "rows for graphs, which the host device has not"; fi
 
+# Jobs take the row that was measured.
+expect_code 0 "${tune[@]}" --collective alltoall_gemm --m 32 --k 24 --n 48 -o served
+backend=$(sed -n 's/.*"backend": "\([a-z_]*\)".*/\1/p' served/overlap.json)
+MSCCLC_PLAN_PATH=served expect_code 0 "$mscclc" select --collective alltoall_gemm --ranks 2 --m 32 --k 24 --n 48 --dtype bf16 --why
+grep -q "^$backend.*measured for .*: 32 to 32 rows, 48 to 48 flops a byte.*served/overlap.json" out || { cat out; fail "no job takes the table"; }
+
 # A folder that has a table stays as it is.
 cp tuned/overlap.json before
 expect_code 2 "${tune[@]}" --collective allgather_gemm "${shapes[@]}" -o tuned
