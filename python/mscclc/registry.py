@@ -62,7 +62,7 @@ class Registry:
         self._call("mscclc_remove_plan", as_text(name, "the name"))
 
     def add(self, path: str) -> None:
-        """Adds a plan's file, or a folder of plans."""
+        """Adds a plan's file, or a folder of plans, and of rows for GEMMs that overlap."""
         self._call("mscclc_registry_add", as_text(str(path), "the path"))
 
     def set_selector(self, selector: Optional[Callable[[Request], Any]]) -> None:

@@ -19,6 +19,7 @@ static mscclc_unique_id_t id;
 static int products; /* made by product(), of both ranks */
 static const char *measured_folder;
 static mscclc_unique_id_t measured_ids[2];
+static mscclc_registry_t *sound;
 
 static void check_said(mscclc_result_t result, mscclc_result_t expected, const char *text) {
   CHECK(result == expected);
@@ -482,8 +483,8 @@ static void check_revoked_calls(void) {
   CHECK(calls_of_fake("CommAbort") == aborted + kRanks);
 }
 
-/* A folder of no plans, but with rows for GEMMs. */
-static const char *write_measured(void) {
+/* A folder of no plans, but with a row for GEMMs, of this number of ranks. */
+static const char *write_measured(const char *ranks) {
   static char folder[512];
   char file[600];
   FILE *out = NULL;
@@ -492,14 +493,40 @@ static const char *write_measured(void) {
   mkdir(folder, 0700);
   out = fopen(file, "w");
   CHECK(out != NULL);
-  fputs(
+  fprintf(
+      out,
       "{\"rows\": [\n"
-      "  {\"kind\": \"gemm_allreduce\", \"mode\": \"eager\", \"ranks\": 2, \"dtype\": \"f32\", "
+      "  {\"kind\": \"gemm_allreduce\", \"mode\": \"eager\", \"ranks\": %s, \"dtype\": \"f32\", "
       "\"rows\": [8, 8], \"flops_a_byte\": [0, 100], \"backend\": \"copy_engine\", "
       "\"chunks\": 2, \"budget\": 3}\n]}\n",
-      out);
+      ranks);
   CHECK(fclose(out) == 0);
   return folder;
+}
+
+/* Rank 1 follows MSCCLC_PLAN_PATH, which names a table that is wrong; rank 0 does not. */
+static void *meet_broken_table(void *argument) {
+  const uint32_t rank = (uint32_t)(uintptr_t)argument;
+  mscclc_config_t config = MSCCLC_CONFIG_INIT;
+  mscclc_comm_t *comm = NULL;
+  config.device = MSCCLC_HOST;
+  config.registry = rank == 0 ? sound : NULL;
+  check_said(mscclc_comm_create(&comm, kRanks, &id, rank, &config),
+             rank == 0 ? MSCCLC_PEER_FAILED : MSCCLC_INVALID_ARGUMENT,
+             rank == 0 ? "rank 1"
+                       : "/measured/overlap.json: rows[0].ranks: error: ranks must be 2 to 65536; "
+                         "it is 1");
+  CHECK(comm == NULL);
+  return NULL;
+}
+
+/* Before the process has a registry. */
+static void check_broken_table(void) {
+  OK(mscclc_registry_create(&sound));
+  setenv("MSCCLC_PLAN_PATH", write_measured("1"), 1);
+  on_all_ranks(meet_broken_table);
+  unsetenv("MSCCLC_PLAN_PATH");
+  OK(mscclc_registry_destroy(sound));
 }
 
 /* Rows of a folder that all ranks have are asked first; ranks that differ learn both choices. */
@@ -550,12 +577,13 @@ int main(void) {
                            "needs GPUs\"}") != NULL);
   CHECK(strstr(text, "{\"name\": \"cublasmp\", \"available\": false, \"why\": \"not ") != NULL);
   mscclc_free(text);
+  check_broken_table();
   check_refused_configs();
   check_backends();
   run_alone();
   check_overlaps();
   on_all_ranks(run_rank);
-  measured_folder = write_measured();
+  measured_folder = write_measured("2");
   OK(mscclc_unique_id(&measured_ids[0]));
   OK(mscclc_unique_id(&measured_ids[1]));
   on_all_ranks(take_measured);
