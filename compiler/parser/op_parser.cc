@@ -11,19 +11,20 @@ const Stmt* OpParser::op() {
   s->op = ast::op_of(in_.tok().symbol);
   const size_t mark = operands_.mark();
   in_.advance();
-  if (s->op == OpKind::apply) {
+  const Of what = s->op == OpKind::apply ? Of::function : Of::op;
+  if (what == Of::function) {
     if (!in_.at_name()) return in_.no("the name of a row function");
     s->function = in_.take_name();
   }
   const bool bare = in_.fresh() || in_.tok().kind == Tok::arrow || in_.tok().kind == Tok::at ||
                     in_.tok().kind == Tok::semicolon || in_.tok().kind == Tok::rbrace ||
                     in_.tok().kind == Tok::end;
-  if (!bare && !operands()) return nullptr;
+  if (!bare && !operands(what)) return nullptr;
   s->dst_count = static_cast<uint32_t>(operands_.mark() - mark);
   if (in_.here(Tok::arrow)) {
     s->has_arrow = true;
     in_.advance_line();
-    if (!operands()) return nullptr;
+    if (!operands(what)) return nullptr;
     s->src_count = static_cast<uint32_t>(operands_.mark() - mark) - s->dst_count;
   }
   if (in_.here(ast::w_then) && !then(*s)) return nullptr;
@@ -55,7 +56,7 @@ bool OpParser::then_side(uint32_t& count, uint32_t& place) {
       place = all;
       in_.advance();
     } else {
-      if (!operand()) return false;
+      if (!operand(Of::function)) return false;
       ++count;
     }
     ++all;
@@ -72,9 +73,9 @@ const Stmt* OpParser::barrier() {
   return in_.finish(s);
 }
 
-bool OpParser::operands() {
+bool OpParser::operands(Of what) {
   do {
-    if (!operand()) return false;
+    if (!operand(what)) return false;
   } while (in_.accept_comma());
   return true;
 }
@@ -89,11 +90,19 @@ bool OpParser::at_operand() {
          in_.next().symbol == ast::w_part || in_.next().symbol == ast::w_complete;
 }
 
-bool OpParser::operand() {
-  if (in_.here(Tok::decimal)) {
-    return in_.expected("an operand (a number comes with the call: 'external g: scalar f32')");
-  }
-  if (!at_operand()) return in_.expected("an operand");
+/// A number is taken for an index, or for an argument of a row function: the error says how to
+/// write which.
+bool OpParser::no_operand(Of what) {
+  if (!in_.here(Tok::integer) && !in_.here(Tok::decimal)) return in_.expected("an operand");
+  return in_.expected(
+      what == Of::function
+          ? "an operand (a buffer's chunk or an external; a number stands in the row function, "
+            "or comes with the call: 'external g: scalar f32')"
+          : "an operand (a buffer, and the number of its chunk in brackets: 'input[0]')");
+}
+
+bool OpParser::operand(Of what) {
+  if (!at_operand()) return no_operand(what);
   ast::Operand o;
   const uint32_t begin = in_.tok().place.begin;
   o.head = in_.take_name();

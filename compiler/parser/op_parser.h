@@ -17,9 +17,12 @@ class OpParser {
   bool options(ast::Array<const ast::Option>& out);
 
  private:
+  enum class Of : uint8_t { op, function };  ///< whose operand it is
+
   bool at_operand();
-  bool operand();
-  bool operands();
+  bool no_operand(Of what);
+  bool operand(Of what);
+  bool operands(Of what);
   bool then(ast::OpStmt& s);
   bool then_side(uint32_t& count, uint32_t& place);
   bool option();

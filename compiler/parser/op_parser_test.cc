@@ -32,5 +32,18 @@ TEST_CASE("an op without operands may stand before the end") {
 TEST_CASE("an operand that is none is reported") {
   Parsing p("copy a <- 3");
   CHECK(p.ops.op() == nullptr);
-  CHECK(p.message() == "expected an operand before '3'");
+  CHECK(p.message() ==
+        "expected an operand (a buffer, and the number of its chunk in brackets: 'input[0]') "
+        "before '3'");
+}
+
+TEST_CASE("a number as the operand of a row function is reported with how to write it") {
+  for (const char* op : {"apply f output[0] <- input[0], 2", "apply f 2 <- input[0]",
+                         "reduce a[0] <- b[0], c[0] then f _ <- _, 2"}) {
+    Parsing p(op);
+    CHECK(p.ops.op() == nullptr);
+    CHECK(p.message() ==
+          "expected an operand (a buffer's chunk or an external; a number stands in the row "
+          "function, or comes with the call: 'external g: scalar f32') before '2'");
+  }
 }

@@ -276,6 +276,12 @@ def calls_that_differ(ranks):
         rows = 0 if ranks.rank == one else 2  # without rows a rank learns it at once, or by its next call
         refused(lambda rows=rows: (call(5, rows), call(5)), "ranks launch different calls, which differ in the ")
         fusion.close()
+        # The first call of a function, too, loads its plans at all ranks, or would be waited for.
+        assert call(5, 0)[0].shape == (0, 64)
+        fusion.close()
+        dist.barrier(ranks.gloo)
+        refused(lambda rows=rows: (call(5, rows), call(5)), "different calls", " 512 bytes of f32", " 0 bytes of f32")
+        fusion.close()
 
 
 def ranks_apart(ranks):

@@ -19,13 +19,11 @@ import torch
 
 from ..buffers import needs_rows
 from ..errors import UsageError
+from .dtypes import DTYPE_OF, NAME_OF, WIDE
 from .plans import _plan, mark_written, no_gradient, refuse_gradients, run_on_stream
 
 _library = torch.library.Library("mscclc", "FRAGMENT")
-_DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
-_TORCH = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
-          "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2,
-          "e8m0": getattr(torch, "float8_e8m0fnu", torch.uint8)}  # fmt: skip
+_TORCH = {**DTYPE_OF, "e8m0": getattr(torch, "float8_e8m0fnu", torch.uint8)}
 
 
 def _bits(tensor):
@@ -34,9 +32,9 @@ def _bits(tensor):
 
 
 def _dtype_of(input):
-    if input.dtype not in _DTYPES:
+    if input.dtype not in WIDE:
         raise UsageError(f"row functions are computed of f32, f16 and bf16, not of {input.dtype}")
-    return _DTYPES[input.dtype]
+    return NAME_OF[input.dtype]
 
 
 def _output_dtype(name, input):

@@ -629,6 +629,47 @@ static void split_of_who_dies(uint32_t rank, const int pipe_fds[2]) {
   OK(mscclc_comm_destroy(comm));
 }
 
+/* Lets this process open so many files more than now; -1: as many as before. */
+static void let_open(int more) {
+  static struct rlimit before;
+  struct rlimit limit;
+  if (more >= 0) CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  limit = before;
+  if (more >= 0) {
+    const int next = dup(0);
+    CHECK(next >= 0 && close(next) == 0);
+    limit.rlim_cur = (rlim_t)(next + more);
+  }
+  CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+/* Rank 1 cannot find out which machine it is on: its child fails on all its ranks, and nothing else
+ * does. */
+static void split_without_place(uint32_t rank, const int pipe_fds[2]) {
+  mscclc_comm_t *comm = comm_of_a_process(3, rank, pipe_fds), *child = NULL;
+  const int color = rank == 2 ? 1 : 0;
+  const char *missing =
+      "cannot find out which machine this is by "
+      "/proc/sys/kernel/random/boot_id: Too many open files";
+  if (rank == 1) let_open(0);
+  if (rank == 2) {
+    OK(mscclc_comm_split(comm, color, 0, &child, NULL));
+    OK(mscclc_comm_destroy(child));
+  } else {
+    CHECK(mscclc_comm_split(comm, color, 0, &child, NULL) ==
+          (rank == 1 ? MSCCLC_OUT_OF_MEMORY : MSCCLC_PEER_FAILED));
+    CHECK(child == NULL && strstr(mscclc_last_error(), missing) != NULL);
+    CHECK(rank == 1 || strstr(mscclc_last_error(), "rank 1 of the parent: ") != NULL);
+  }
+  OK(mscclc_comm_split(comm, rank == 1 ? -1 : 0, 0, &child, NULL)); /* it needs no place */
+  CHECK((child == NULL) == (rank == 1));
+  if (rank == 1) let_open(-1);
+  if (child != NULL) OK(mscclc_comm_destroy(child));
+  OK(mscclc_comm_split(comm, 0, 0, &child, NULL)); /* the parent lives on */
+  OK(mscclc_comm_destroy(child));
+  OK(mscclc_comm_destroy(comm));
+}
+
 /* Rank 1 dies when rank 0 has launched a call, which ends the process of rank 0, as its config
  * says. */
 static void rank_that_ends(uint32_t rank, const int pipe_fds[2]) {
@@ -1181,6 +1222,7 @@ static void without_communicators(void) {
 int main(void) {
   processes(kRanks, rank_of_a_process);
   processes(2, split_of_who_dies);
+  processes(3, split_without_place);
   processes(2, calls_that_are_compared_wait);
   processes(1, limit_at_a_store);
   a_process_that_ends();

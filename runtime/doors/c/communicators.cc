@@ -191,23 +191,36 @@ mscclc_result_t meet_by_store(const Store& store, uint32_t rank, uint32_t ranks,
   return result;
 }
 
-/// What a rank says when a communicator is split.
+/// What a rank says when a communicator is split; where it does not know its place, why follows.
 struct Wish {
   int32_t color, key;
+  uint32_t placed;
   HostPlace place;
 };
+constexpr size_t kMostWhy = 500;
+
+std::vector<uint8_t> wish_of(int32_t color, int32_t key, const std::optional<HostPlace>& place,
+                             const Diagnostics& unplaced) {
+  const Wish wish{color, key, place ? 1u : 0u, place.value_or(HostPlace())};
+  const auto* bytes = reinterpret_cast<const uint8_t*>(&wish);
+  std::vector<uint8_t> message(bytes, bytes + sizeof wish);
+  const std::string why = place ? "" : first_message(unplaced).substr(0, kMostWhy);
+  message.insert(message.end(), why.begin(), why.end());
+  return message;
+}
 
 /// The ranks of one color, in the child's order.
 struct Family {
   std::vector<uint32_t> ranks;
   bool one_place = true;
+  std::string unplaced;  ///< which of them does not know its place, and why; "": all do
 };
 
 std::optional<Family> family_of(const std::vector<std::vector<uint8_t>>& messages, uint32_t rank,
                                 Diagnostics& diagnostics) {
   std::vector<Wish> wishes(messages.size());
   for (size_t r = 0; r < messages.size(); ++r) {
-    if (messages[r].size() != sizeof(Wish)) {
+    if (messages[r].size() < sizeof(Wish)) {
       diagnostics.error("bad-message", {}, fmt::format("the message of rank {} has no color", r));
       return std::nullopt;
     }
@@ -218,6 +231,10 @@ std::optional<Family> family_of(const std::vector<std::vector<uint8_t>>& message
     if (wishes[r].color != wishes[rank].color) continue;
     family.ranks.push_back(r);
     family.one_place &= wishes[r].place == wishes[rank].place;
+    if (wishes[r].placed == 0 && family.unplaced.empty()) {
+      const std::string why(messages[r].begin() + sizeof(Wish), messages[r].end());
+      family.unplaced = fmt::format("rank {} of the parent: {}", r, printable_line(why));
+    }
   }
   std::stable_sort(family.ranks.begin(), family.ranks.end(),
                    [&](uint32_t a, uint32_t b) { return wishes[a].key < wishes[b].key; });
@@ -229,20 +246,15 @@ mscclc_result_t split(mscclc_comm& parent, int32_t color, int32_t key, Part part
   const OneThread::Visit visit(*parent.communicator->one_thread(), diagnostics);
   if (!visit || parent.communicator->has_failed(diagnostics)) return fail(diagnostics);
   Bootstrap& bootstrap = parent.communicator->bootstrap();
-  const auto place = this_host_place(diagnostics);
-  if (!place) {
-    parent.communicator->abort(diagnostics);  // the others wait for this rank
-    return fail(diagnostics);
-  }
-  const Wish wish{color, key, *place};
-  const auto* bytes = reinterpret_cast<const uint8_t*>(&wish);
+  Diagnostics unplaced;
+  const auto place = this_host_place(unplaced);
+  const auto wish = wish_of(color, key, place, unplaced);
   std::vector<std::vector<uint8_t>> messages;
-  if (!bootstrap.all_gather({bytes, sizeof wish}, "split", messages, diagnostics)) {
-    return fail(diagnostics);
-  }
+  if (!bootstrap.all_gather(wish, "split", messages, diagnostics)) return fail(diagnostics);
   const auto family = family_of(messages, bootstrap.rank(), diagnostics);
   if (!family) return fail(diagnostics);
-  const bool first = color >= 0 && family->ranks.front() == bootstrap.rank();
+  const bool complete = family->unplaced.empty();
+  const bool first = color >= 0 && complete && family->ranks.front() == bootstrap.rank();
   const std::string own =
       first ? make_id(family->one_place, part.timeout, diagnostics).value_or("") : std::string();
   const auto* text = reinterpret_cast<const uint8_t*>(own.data());
@@ -250,6 +262,11 @@ mscclc_result_t split(mscclc_comm& parent, int32_t color, int32_t key, Part part
     return fail(diagnostics);
   }
   if (color < 0) return part.able ? MSCCLC_SUCCESS : fail(diagnostics);
+  if (!place) return fail(unplaced);
+  if (!complete) {
+    diagnostics.error("peer-failed", {}, family->unplaced);
+    return fail(diagnostics);
+  }
   const std::vector<uint8_t>& id = messages[family->ranks.front()];
   if (id.empty()) {
     diagnostics.error("peer-failed", {},

@@ -1,5 +1,7 @@
 // A libcublasLt.so.13 for tests, which makes no product, and refuses what NVIDIA's documents refuse
-// on Hopper: products of 8-bit floats in other layouts, sizes and types than these.
+// on Hopper: products of 8-bit floats in other layouts, sizes and types than these. Tests ask it
+// how many handles were made, and how many there are (fakeCublasLtMade, fakeCublasLtLive).
+#include <atomic>
 #include <cstring>
 
 #include "runtime/devices/cuda/gemm/cublaslt_abi.h"
@@ -22,6 +24,8 @@ MSCCLC_CUBLASLT(FUNCTION)
 #undef FUNCTION
 
 namespace {
+
+std::atomic<int> made_handles = 0, live_handles = 0;
 
 constexpr Status kInvalid = 7, kNotSupported = 15;
 
@@ -50,8 +54,18 @@ Status end(T* of) {
 
 }  // namespace
 
-Status cublasLtCreate(Handle* handle) { return *handle = new Context, kSuccess; }
-Status cublasLtDestroy(Handle handle) { return end(handle); }
+extern "C" int fakeCublasLtMade() { return made_handles; }
+extern "C" int fakeCublasLtLive() { return live_handles; }
+
+Status cublasLtCreate(Handle* handle) {
+  ++made_handles;
+  ++live_handles;
+  return *handle = new Context, kSuccess;
+}
+Status cublasLtDestroy(Handle handle) {
+  --live_handles;
+  return end(handle);
+}
 Status cublasLtMatmulDescCreate(MatmulDesc* desc, int compute, int scale) {
   if (compute != kCompute32f || scale != kF32) return kNotSupported;
   return *desc = new MatmulDescOpaque, kSuccess;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -9,7 +10,6 @@
 #include "executor/cost/choices/explain_choices.h"
 #include "executor/cost/explanation.h"
 #include "executor/cost/machines.h"
-#include "ir/verify/row_faults.h"
 #include "passes/prove/why_not_proved.h"
 #include "plans/format/machines/machine.h"
 #include "plans/format/plan_json.h"
@@ -37,8 +37,8 @@ constexpr const char* kExplainExamples = R"(  mscclc explain plans/allreduce_2sh
 struct ExplainOptions {
   InputOptions input;
   std::string bytes, dtype = "f32", machine, target;
-  uint32_t ranks = 0;                     ///< 0: as the program says
-  std::optional<uint64_t> columns, rows;  ///< of a collective of rows
+  uint32_t ranks = 0;            ///< 0: as the program says
+  std::optional<uint64_t> rows;  ///< of a collective of rows
   bool json = false, no_choices = false;
   timeline::TimelineOptions timeline;
 };
@@ -162,16 +162,9 @@ std::optional<std::string> given(const InputOptions& input, const std::string& p
   return all.substr(at + begin.size(), all.find(',', at + 1) - at - begin.size());
 }
 
-/// Of how many ranks a program with the parameter R is; 0: it has none.
-uint32_t ranks_of(const ExplainOptions& options) {
-  if (options.ranks != 0) return options.ranks;
-  const std::string text = look_into_program(options.input.file).value_or("");
-  const std::string begin = "\nparam      R = ";
-  const size_t at = text.find(begin);
-  const std::string own =
-      at == text.npos ? "0"
-                      : text.substr(at + begin.size(), text.find(',', at) - at - begin.size());
-  return static_cast<uint32_t>(parse_bytes(given(options.input, "R").value_or(own)).value_or(0));
+bool is_in_table(const std::string& program) {
+  return std::ranges::any_of(builtin_row_table().entries(),
+                             [&](const RowEntry& e) { return e.program == program; });
 }
 
 /// The entry that picks a program for a call, or for one that is nearly so large, if there is one.
@@ -186,52 +179,55 @@ const RowEntry* entry_of(const std::string& program, RowCall call) {
 }
 
 /// Gives a program of rows, named, the parameters that the table has for a call of its shape; but
-/// not those that its user gives. "B=8,T=768": which they are.
-std::string set_table_parameters(ExplainOptions& options, uint64_t bytes, Dtype dtype) {
+/// not those that its user gives. "B=8,T=768": which they are, in `set`. Returns kFine, or prints
+/// why not and returns the exit code.
+int set_table_parameters(ExplainOptions& options, uint64_t bytes, Dtype dtype, std::string& set) {
   InputOptions& input = options.input;
   constexpr uint64_t kMostColumns = 1 << 20;  // of any program of rows
-  const uint64_t columns = options.columns.value_or(0);
-  if (columns == 0 || columns > kMostColumns) return "";
-  RowCall call{.name = "", .ranks = ranks_of(options), .columns = columns, .dtype = dtype};
+  const uint64_t columns = input.columns.value_or(0);
+  const std::string name = input.file.substr(0, input.file.find(':'));
+  if (columns == 0 || columns > kMostColumns || !is_in_table(name)) return kFine;
+  PassOptions no_passes;
+  no_passes.none = true;
+  Input asked(input);  // of how many ranks it is, without the table
+  std::string said;    // what load() says of the program itself, too, comes with the second reading
+  asked.report_into(said);
+  if (const int code = asked.load(no_passes); code != kFine) {
+    put_diagnostics(said, input.diagnostics);
+    return code;
+  }
+  RowCall call{
+      .name = "", .ranks = asked.program.contract.ranks, .columns = columns, .dtype = dtype};
   call.rows = options.rows.value_or(bytes / call.row_bytes());
-  const RowEntry* const entry = entry_of(input.file.substr(0, input.file.find(':')), call);
-  if (entry == nullptr) return "";
-  std::vector<std::string> set;
-  for (const auto& [name, value] : entry->defines(call)) {
-    if (name == "R" || name == "N" || given(input, name)) continue;
-    set.push_back(fmt::format("{}={}", name, value));
+  const RowEntry* const entry = entry_of(name, call);
+  if (entry == nullptr) return kFine;
+  std::vector<std::string> defines;
+  for (const auto& [parameter, value] : entry->defines(call)) {
+    if (parameter == "R" || parameter == "N" || given(input, parameter)) continue;
+    defines.push_back(fmt::format("{}={}", parameter, value));
   }
-  input.defines.insert(input.defines.end(), set.begin(), set.end());
-  return fmt::format("{}", fmt::join(set, ","));
+  input.defines.insert(input.defines.end(), defines.begin(), defines.end());
+  set = fmt::format("{}", fmt::join(defines, ","));
+  return kFine;
 }
 
-/// --ranks and --columns are parameters of the program, where it has such.
-std::optional<Error> set_parameters(ExplainOptions& options) {
+/// --ranks is a parameter of the program.
+std::optional<Error> set_ranks(ExplainOptions& options) {
   InputOptions& input = options.input;
-  if (options.ranks != 0) {
-    auto twice = input.define(rank_parameter(input.file), options.ranks, "--ranks", "ranks");
-    if (twice) return twice;
-  }
-  const std::string parameter = options.columns ? columns_parameter(input.file) : "";
-  if (parameter.empty()) return std::nullopt;
-  return input.define(parameter, *options.columns, "--columns", "columns");
+  if (options.ranks == 0) return std::nullopt;
+  return input.define(rank_parameter(input.file), options.ranks, "--ranks", "ranks");
 }
 
-/// Gives the program the columns that its rows have, if it leaves that open. What is wrong, if not.
-std::optional<Error> fix_rows(const ExplainOptions& options, Program& program) {
-  const Contract& c = program.contract;
-  if (c.columns == 0 && (options.columns || options.rows)) {
-    return Error{"--columns and --rows are for collectives of rows, and this is none"};
+/// Why a call of the program has no rows that are so many, or so wide.
+std::optional<Error> why_no_rows(const ExplainOptions& options, const Contract& c) {
+  if (c.columns == 0 && options.rows) {
+    return Error{"--rows: it is for collectives of rows, and this is none"};
   }
-  if (c.any_columns && !options.columns) {
-    return Error{
-        fmt::format("the program takes rows of any multiple of {0} columns; say how many, "
-                    "as in --columns {0}",
-                    c.columns)};
-  }
-  if (!options.columns || (!c.any_columns && *options.columns == c.columns)) return std::nullopt;
-  const auto fault = fix_columns(program, *options.columns);
-  return fault ? std::optional(Error{"--columns: " + fault->message}) : std::nullopt;
+  if (!c.any_columns) return std::nullopt;
+  return Error{
+      fmt::format("the program takes rows of any multiple of {0} columns; say how many, "
+                  "as in --columns {0}",
+                  c.columns)};
 }
 
 /// Of so many rows, in bytes.
@@ -253,15 +249,20 @@ int run_explain(ExplainOptions& options) {
   }
   const auto dtype = find_dtype(options.dtype);
   if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
-  const std::string from_table = set_table_parameters(options, sizes->back(), *dtype);
-  if (const auto error = set_parameters(options)) return refuse(error->text());
+  if (const auto error = set_ranks(options)) return refuse(error->text());
+  std::string from_table;
+  if (const int code = set_table_parameters(options, sizes->back(), *dtype, from_table);
+      code != kFine)
+    return code;
   Input input(options.input);
   PassTrace trace;
   PassOptions passes;
   trace.follow(passes);
   if (const int code = input.load(passes); code != kFine) return code;
   if (!input.program.split) return refuse("the ops of this IR are not in thread blocks yet");
-  if (const auto error = fix_rows(options, input.program)) return refuse(error->text());
+  if (const auto error = why_no_rows(options, input.program.contract)) {
+    return refuse(error->text());
+  }
   if (options.rows) sizes = size_of_rows(*options.rows, input.program, *dtype);
   if (!sizes) return refuse("--rows: " + sizes.error().text());
   auto machine = cost::machine_for(input.program, options.machine, input.diagnostics);
@@ -283,12 +284,10 @@ void explain_options(CommandLine& line, CLI::App& app, ExplainOptions& options) 
                                  "size of the message, such as 64K; of several, as in 1K:1G:4, a "
                                  "table (1M)")
                       ->type_name("SIZES"));
+  add_columns_option(line, app, options.input);
   line.takes_number<uint64_t>(
-      app.add_option("--columns", options.columns,
-                     "of a collective of rows: values in a row (-D N=..., where the program has N)")
-          ->type_name("N"));
-  line.takes_number<uint64_t>(
-      app.add_option("--rows", options.rows, "the same: rows of a message, instead of --bytes")
+      app.add_option("--rows", options.rows,
+                     "of a collective of rows: rows of a message, instead of --bytes")
           ->type_name("N")
           ->excludes(app.get_option("--bytes")));
   line.takes_text(app.add_option("--dtype", options.dtype, "data type (f32)")->type_name("TYPE"));

@@ -12,9 +12,10 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 import torch
 
 from ...errors import UsageError
+from ..dtypes import NAME_OF, WIDE
 
 # Names of types in plans. The first three are what rows of a sum may be of, and what may be read.
-TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "e4m3"}
+TYPES = {dtype: NAME_OF[dtype] for dtype in (*WIDE, torch.float8_e4m3fn)}
 _DTYPES = {name: dtype for dtype, name in TYPES.items()}
 
 # Of each op what it is called in a row function; `{}` are its operands.

@@ -78,8 +78,6 @@ def _fused_rows(
     key = _Key(function, group, max_bytes, input.device, parts > 1)
     _check(made, input, given, parts)
     results = made.empty(_part(input, parts))
-    if bytes == 0 and not (key in _loaded and _loaded[key].plans):
-        return results
     if bytes > max_bytes:
         return _apart(made, input, given, results, key, parts, f"{bytes} bytes are more than max_bytes, {max_bytes}")
     ranks = process_group(group)
@@ -90,11 +88,9 @@ def _fused_rows(
         known.run(input, given, results, made.main)
         return results
     unserved = programs.why_not(dist.get_world_size(ranks), made.columns, made.type, order[0])
-    if unserved and bytes == 0:
-        return results
     if unserved:  # calls may have another contract than when the graph was compiled
         return _apart(made, input, given, results, key, parts, unserved)
-    loaded = _plans_of(made, key, ranks)  # a call without rows takes them, too: it is compared with the other ranks'
+    loaded = _plans_of(made, key, ranks)  # a call without rows loads them, too: it is compared with the other ranks'
     if not loaded.plans:
         return _apart(made, input, given, results, key, parts, loaded.why_none)
     if parts not in (1, loaded.comm.size):

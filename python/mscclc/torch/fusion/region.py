@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tup
 import torch
 from torch.fx import Graph, Node
 
+from ..dtypes import WIDE
 from .function import TYPES, Function
 from .groups import order_of, ranks_of
 from .operators import name_of
@@ -13,7 +14,6 @@ from .programs import why_not
 from .translation import Form, Translation, Unsupported, same_shape, shape_of, tensor_of
 
 _MOST_COLUMNS = 65536  # 64 for each of 1024 threads
-_ROW_TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
 class Sum(NamedTuple):
@@ -93,7 +93,7 @@ def find(sum: Sum, operators: Mapping[str, Any], max_bytes: int) -> Region:
 def _columns(sum, max_bytes):
     """How many columns the rows have, where plans can be of such rows."""
     tensor = tensor_of(sum.result)
-    if tensor.dtype not in _ROW_TYPES:
+    if tensor.dtype not in WIDE:
         raise Unsupported(f"row functions are of f32, f16 and bf16, not of {tensor.dtype}")
     if sum.parts > 1 and tensor.dim() < 2:
         raise Unsupported("a part of a vector is no row")

@@ -9,8 +9,8 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import torch
 
 from ..._overlap import Shape
+from ..dtypes import DTYPE_OF, EIGHT_BITS
 from . import shapes
-from .gemm import DTYPE_OF, EIGHT_BITS
 from .objects import ObjectFinder, Run, who_multiplies
 
 _Tensors = Sequence[torch.Tensor]

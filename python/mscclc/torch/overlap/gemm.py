@@ -12,15 +12,10 @@ import torch
 
 from ..._numbers import DTYPES
 from ..._overlap import Gemm
+from ..dtypes import DTYPE_OF, EIGHT_BITS
 
-NAMES = {
-    torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "e4m3",
-    torch.float8_e5m2: "e5m2",
-}  # fmt: skip
-DTYPE_OF = {name: dtype for dtype, name in NAMES.items()}
-_TYPES = {DTYPES[name][0]: dtype for dtype, name in NAMES.items()}
+_TYPES = {DTYPES[name][0]: dtype for name, dtype in DTYPE_OF.items()}
 _MOST_VIEWS = 1024  # of an object
-EIGHT_BITS = (torch.float8_e4m3fn, torch.float8_e5m2)
 
 
 class Scaled(NamedTuple):

@@ -5,11 +5,11 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from torch.fx import Node
 
+from ..dtypes import WIDE
 from ..fusion.groups import ranks_of
 from ..fusion.operators import name_of
 from ..fusion.region import writes
 from ..fusion.translation import Unsupported, same_shape, tensor_of
-from .ops import TYPES
 
 VIEWS = ("aten.view.default", "aten.reshape.default", "aten._unsafe_view.default")
 
@@ -157,7 +157,7 @@ def product(node: Node) -> Optional[Product]:
             return None
     else:
         return None
-    return made if tensor_of(made.A).dtype in TYPES else None
+    return made if tensor_of(made.A).dtype in WIDE else None
 
 
 def product_before(node: Node, parts: bool) -> Product:

@@ -15,8 +15,9 @@ import torch
 from ..._overlap import Buffers, Overlap, Shape, backends
 from ...errors import UsageError
 from .. import orders, plans
+from ..dtypes import NAME_OF
 from ..fusion.groups import process_group
-from .gemm import NAMES, Scaled, TorchGemm
+from .gemm import Scaled, TorchGemm
 
 _Key = Tuple[Shape, str, Tuple[Any, ...]]  # who multiplies, and of which kinds products with scales are
 MOST_OBJECTS = 256  # of a group; the one that was used longest ago goes, unless a graph has it
@@ -304,9 +305,9 @@ def _names(device):
 def type_name(tensor: torch.Tensor, allowed: Sequence[torch.dtype], what: str) -> str:
     """The library's name of a tensor's type. UsageError: it is not allowed."""
     if tensor.dtype not in allowed:
-        names = ", ".join(NAMES[one] for one in allowed)
+        names = ", ".join(NAME_OF[one] for one in allowed)
         raise UsageError(f"{what} is of {names}, not of {tensor.dtype}")
-    return NAMES[tensor.dtype]
+    return NAME_OF[tensor.dtype]
 
 
 def _buffers(tensors, workspace):

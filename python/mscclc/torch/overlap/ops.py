@@ -10,12 +10,12 @@ import torch
 
 from ..._overlap import Shape
 from ...errors import UsageError
+from ..dtypes import WIDE
 from . import eager, objects, shapes
 from .calls import Gather, How, Sum, key_of
 from .gemm import multiply
 from .objects import Run
 
-TYPES = (torch.float32, torch.float16, torch.bfloat16)
 _OPTIONS = 'str backend="auto", int chunks=0, str gemm="auto"'
 _MOST_CHUNKS = 64
 
@@ -33,7 +33,7 @@ def check_how(device: torch.device, backend: str, chunks: int, gemm: str) -> Non
 def _checked(A, backend, chunks, gemm):
     """The library's name of A's type."""
     check_how(A.device, backend, chunks, gemm)
-    return objects.type_name(A, TYPES, "A")
+    return objects.type_name(A, WIDE, "A")
 
 
 def run_gathered(group: str, gemm: str, run: Run, shape: Shape) -> None:

@@ -11,9 +11,10 @@ from typing import Any, Optional, Sequence
 import torch
 
 from ...errors import UsageError
+from ..dtypes import DTYPE_OF, EIGHT_BITS, NAME_OF, WIDE
 from . import eager, objects, ops, shapes
 from .calls import Gather, How, Sum, key_of
-from .gemm import DTYPE_OF, EIGHT_BITS, NAMES, Scaled
+from .gemm import Scaled
 from .ops import Tensor, Tensors
 
 Some = Sequence[Optional[Tensor]]
@@ -26,11 +27,11 @@ def _types(A, Bs, out_dtypes, gemm, one_value):
     if len(wanted) != 1 or len({B.dtype for B in Bs}) != 1:
         raise UsageError("the products of one call have one type, and so have all B")
     out = wanted.pop()
-    if out not in ops.TYPES:
+    if out not in WIDE:
         raise UsageError(f"out_dtype is float32, float16 or bfloat16, not {out}")
     if gemm == "own" and not one_value:
         raise UsageError("scales of rows are for products by 'torch'; those by 'own' have one value for a tensor")
-    return (*names, NAMES[out])
+    return (*names, NAME_OF[out])
 
 
 def _check_b_scales(Bs, B_scales):

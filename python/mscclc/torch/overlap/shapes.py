@@ -8,7 +8,7 @@ from typing import Any, List, Sequence, Tuple
 import torch
 
 from ...errors import UsageError
-from .gemm import EIGHT_BITS
+from ..dtypes import EIGHT_BITS
 
 
 def dimension(tensor: torch.Tensor, dim: int, what: str) -> int:

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <tuple>
 
 #include "runtime/devices/cuda/gemm/cublaslt_library.h"
+#include "runtime/support/process/per_process.h"
 
 namespace mscclc::cuda {
 namespace {
@@ -53,6 +56,63 @@ uint32_t alignment_of(uint64_t stride, Dtype dtype) {
       std::min<uint64_t>(kBaseAlignment, uint64_t{1} << std::countr_zero(bytes)));
 }
 
+/// A handle of a context, with the library's functions. Thread safety: as cuBLASLt's, from any.
+class SharedHandle {
+ public:
+  SharedHandle(SharedContext context, const lt::Library& library, lt::Handle handle)
+      : context_(std::move(context)), lib_(library), handle_(handle) {}
+  ~SharedHandle() {
+    const CurrentContext current(*context_);
+    if (current.is_set()) lib_.Destroy(handle_);
+  }
+  SharedHandle(const SharedHandle&) = delete;
+  SharedHandle& operator=(const SharedHandle&) = delete;
+
+  const lt::Library& library() const { return lib_; }
+  lt::Handle get() const { return handle_; }
+
+  /// A new one. nullptr: reported.
+  static std::shared_ptr<SharedHandle> create(const SharedContext& context,
+                                              Diagnostics& diagnostics) {
+    const auto found = lt::find_library();
+    if (!found) {
+      diagnostics.error("bad-call", {}, found.error().text());
+      return nullptr;
+    }
+    const CurrentContext current(*context);
+    if (!current.is_set(diagnostics)) return nullptr;
+    lt::Handle handle = nullptr;
+    if (const lt::Status status = found->Create(&handle); status != lt::kSuccess) {
+      diagnostics.error("cuda", {}, fmt::format("cuBLASLt cannot begin: status {}", status));
+      return nullptr;
+    }
+    return std::make_shared<SharedHandle>(context, *found, handle);
+  }
+
+ private:
+  const SharedContext context_;
+  const lt::Library lib_;
+  const lt::Handle handle_;
+};
+
+/// One handle for each context of the process, which takes memory there: it lives until the last
+/// that uses it goes. Thread safety: from any thread.
+class Handles {
+ public:
+  /// nullptr: reported.
+  std::shared_ptr<SharedHandle> find(const SharedContext& context, Diagnostics& diagnostics) {
+    const std::lock_guard lock(mutex_);
+    std::weak_ptr<SharedHandle>& known = by_context_[context->handle()];
+    auto found = known.lock();
+    if (found == nullptr) known = found = SharedHandle::create(context, diagnostics);
+    return found;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<abi::Context, std::weak_ptr<SharedHandle>> by_context_;
+};
+
 /// A product that is made ready. cuBLASLt's matrices are of columns, ours of rows: it computes the
 /// transposed d = b^T a^T, so its A is our b.
 struct Prepared {
@@ -74,15 +134,8 @@ struct Prepared {
 
 class CublasLt final : public GemmProvider {
  public:
-  CublasLt(SharedContext context, const lt::Library& library, lt::Handle handle)
-      : context_(std::move(context)), lib_(library), handle_(handle) {}
-  ~CublasLt() override {
-    const CurrentContext current(*context_);
-    prepared_.clear();
-    if (current.is_set()) lib_.Destroy(handle_);
-  }
-  CublasLt(const CublasLt&) = delete;
-  CublasLt& operator=(const CublasLt&) = delete;
+  CublasLt(SharedContext context, std::shared_ptr<SharedHandle> handle)
+      : context_(std::move(context)), handle_(std::move(handle)), lib_(handle_->library()) {}
 
   uint64_t workspace_bytes() const override { return kWorkspace; }
 
@@ -106,8 +159,8 @@ class CublasLt final : public GemmProvider {
     const CurrentContext current(*context_);
     const float one = 1, beta = gemm.accumulate ? 1 : 0;
     return current.is_set(diagnostics) && point(gemm, p, diagnostics) &&
-           ok(lib_.Matmul(handle_, p.desc, &one, gemm.b, p.a, gemm.a, p.b, &beta, gemm.d, p.d,
-                          gemm.d, p.d, &p.how.algorithm, gemm.workspace, gemm.workspace_bytes,
+           ok(lib_.Matmul(handle_->get(), p.desc, &one, gemm.b, p.a, gemm.a, p.b, &beta, gemm.d,
+                          p.d, gemm.d, p.d, &p.how.algorithm, gemm.workspace, gemm.workspace_bytes,
                           stream),
               "launch", gemm, diagnostics);
   }
@@ -169,8 +222,8 @@ class CublasLt final : public GemmProvider {
     }
     int found = 0;
     if (status == lt::kSuccess) {
-      status = lib_.MatmulAlgoGetHeuristic(handle_, p.desc, p.a, p.b, p.d, p.d, preference, 1,
-                                           &p.how, &found);
+      status = lib_.MatmulAlgoGetHeuristic(handle_->get(), p.desc, p.a, p.b, p.d, p.d, preference,
+                                           1, &p.how, &found);
     }
     lib_.MatmulPreferenceDestroy(preference);
     if (status == lt::kSuccess && found > 0) return true;
@@ -198,27 +251,17 @@ class CublasLt final : public GemmProvider {
   }
 
   const SharedContext context_;
-  const lt::Library lib_;
-  const lt::Handle handle_;
+  const std::shared_ptr<SharedHandle> handle_;
+  const lt::Library& lib_;
   std::map<ShapeKey, std::unique_ptr<Prepared>> prepared_;
 };
 
 }  // namespace
 
 std::unique_ptr<GemmProvider> make_cublaslt(SharedContext context, Diagnostics& diagnostics) {
-  const auto found = lt::find_library();
-  if (!found) {
-    diagnostics.error("bad-call", {}, found.error().text());
-    return nullptr;
-  }
-  const CurrentContext current(*context);
-  if (!current.is_set(diagnostics)) return nullptr;
-  lt::Handle handle = nullptr;
-  if (const lt::Status status = found->Create(&handle); status != lt::kSuccess) {
-    diagnostics.error("cuda", {}, fmt::format("cuBLASLt cannot begin: status {}", status));
-    return nullptr;
-  }
-  return std::make_unique<CublasLt>(std::move(context), *found, handle);
+  auto handle = process_wide<Handles>().find(context, diagnostics);
+  if (handle == nullptr) return nullptr;
+  return std::make_unique<CublasLt>(std::move(context), std::move(handle));
 }
 
 }  // namespace mscclc::cuda

@@ -1,6 +1,8 @@
 // What products cuBLASLt is asked for, and what of its refusals users get to know: by a fake of it.
 #include "runtime/devices/cuda/gemm/cublaslt.h"
 
+#include <dlfcn.h>
+
 #include <catch2/catch.hpp>
 
 #include "tests/fakes/cuda/fake_driver.h"
@@ -22,6 +24,17 @@ Gemm narrow_product() {
           .d_dtype = Dtype::bf16,
           .has_bias = true,
           .has_scales = true};
+}
+
+/// What the fake counts, as "fakeCublasLtLive".
+int counted(const char* what) {
+  void* const fake = ::dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(fake != nullptr);
+  const auto count = reinterpret_cast<int (*)()>(::dlsym(fake, what));
+  REQUIRE(count != nullptr);
+  const int found = count();
+  ::dlclose(fake);
+  return found;
 }
 
 /// What preparing a product and making it says; "": both are done.
@@ -60,6 +73,33 @@ TEST_CASE("products of 8-bit floats that cuBLASLt lacks are refused with what it
           [](Gemm& g) { g.a_dtype = Dtype::e5m2; });
   refused("m = 24, n = 32, k = 48, e4m3 times e5m2 (transposed) to f32",
           [](Gemm& g) { g.d_dtype = Dtype::f32; });
+}
+
+TEST_CASE("products of a GPU share one handle of cuBLASLt, which lives as long as they do") {
+  FakeDriver fake({.devices = 2});
+  FakeDriver::enter(0);
+  Diagnostics diagnostics;
+  const int before = counted("fakeCublasLtMade");
+  {
+    const SharedContext context = PrimaryContext::open(fake.driver(), 0, diagnostics);
+    const SharedContext again = PrimaryContext::open(fake.driver(), 0, diagnostics);
+    const SharedContext other = PrimaryContext::open(fake.driver(), 1, diagnostics);
+    auto first = make_cublaslt(context, diagnostics), second = make_cublaslt(again, diagnostics);
+    CHECK(counted("fakeCublasLtMade") == before + 1);
+    auto elsewhere = make_cublaslt(other, diagnostics);
+    CHECK(counted("fakeCublasLtMade") == before + 2);
+    elsewhere.reset();
+    first.reset();
+    CHECK(counted("fakeCublasLtLive") == 1);
+    REQUIRE(second->prepare(narrow_product(), diagnostics));
+    CHECK(second->run(narrow_product(), nullptr, diagnostics));
+    second.reset();
+    CHECK(counted("fakeCublasLtLive") == 0);
+    CHECK(make_cublaslt(context, diagnostics) != nullptr);
+    CHECK(counted("fakeCublasLtMade") == before + 3);
+  }
+  CHECK(counted("fakeCublasLtLive") == 0);
+  CHECK(diagnostics.all().empty());
 }
 
 TEST_CASE("cuBLASLt takes products of wider types in both layouts, of any sizes") {

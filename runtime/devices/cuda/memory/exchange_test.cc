@@ -391,6 +391,42 @@ TEST_CASE("cuda: pinned host memory is shared inside the process, at its address
   world.check_clean();
 }
 
+TEST_CASE("cuda: sizes that memory cannot have are refused with the address") {
+  World world({.granule = 65536});
+  {
+    const auto device = world.open(0, 0);
+    Diagnostics diagnostics;
+    const auto pinned = device->allocate_visible(100, "x", diagnostics);
+    const auto on_gpu = device->allocate(100, "scratch", diagnostics);
+    for (const uint8_t* at : {pinned->data(), on_gpu->data()}) {
+      CHECK(device->hold_memory(at, 100, diagnostics) != nullptr);
+      const uint64_t wraps = uint64_t{0} - address_of(at);
+      for (const uint64_t bytes : {~uint64_t{0}, wraps, wraps + 1, wraps + 100}) {
+        Diagnostics refused;
+        CHECK(device->hold_memory(at, bytes, refused) == nullptr);
+        CHECK(text_of(refused) ==
+              fmt::format("bad-call: there is no memory of {} bytes at {:#x}: it would end after "
+                          "the last address\n"
+                          "  pass the buffer's size in bytes; a negative number becomes one as "
+                          "large\n",
+                          bytes, address_of(at)));
+      }
+    }
+    CHECK(text_of(diagnostics) == "");
+    CHECK(device->export_memory(pinned->data(), 100, diagnostics).has_value());
+    for (const uint64_t bytes : {uint64_t{1} << 40, ~uint64_t{0}}) {
+      Diagnostics refused;
+      CHECK(!device->export_memory(pinned->data(), bytes, refused).has_value());
+      CHECK(text_of(refused) ==
+            fmt::format("cannot-share: cannot share {} bytes at {:#x} with other ranks: it is "
+                        "pinned memory of the host, and CUDA does not know its last byte\n"
+                        "  pass the size that cudaHostAlloc or cudaHostRegister was given\n",
+                        bytes, address_of(pinned->data())));
+    }
+  }
+  world.check_clean();
+}
+
 TEST_CASE("cuda: memory that cannot be shared") {
   World world({.granule = 65536});
   {

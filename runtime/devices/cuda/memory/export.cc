@@ -48,6 +48,7 @@ class Exporter {
   bool find();
   bool find_place();
   bool find_range();
+  bool find_host_range();
   bool is_one_allocation();
   void offer_in_process();
   void offer_ipc();
@@ -121,11 +122,7 @@ bool Exporter::find_place() {
 // A piece in one of several mappings that lie side by side: the range is that of its own mapping.
 bool Exporter::find_range() {
   size_t bytes = 0;
-  if (allocation_.kind == InProcess::Kind::host) {
-    allocation_.base = address_;
-    allocation_.bytes = bytes_;
-    return true;
-  }
+  if (allocation_.kind == InProcess::Kind::host) return find_host_range();
   const bool mapped = allocation_.kind == InProcess::Kind::mapped &&
                       attribute(abi::kMappingBaseAddress, allocation_.base) &&
                       attribute(abi::kMappingSize, bytes);
@@ -135,6 +132,22 @@ bool Exporter::find_range() {
     return false;
   }
   allocation_.bytes = bytes;
+  return true;
+}
+
+// CUDA has no base for what was registered piece by piece: the last byte must be known, too.
+bool Exporter::find_host_range() {
+  unsigned type = 0;
+  const abi::Address last = address_ + bytes_ - 1;
+  if (last < address_ ||
+      driver_.PointerGetAttribute(&type, abi::kMemoryType, last) != abi::kSuccess ||
+      type != abi::kHostMemory) {
+    refuse("it is pinned memory of the host, and CUDA does not know its last byte")
+        .notes.push_back({"pass the size that cudaHostAlloc or cudaHostRegister was given"});
+    return false;
+  }
+  allocation_.base = address_;
+  allocation_.bytes = bytes_;
   return true;
 }
 

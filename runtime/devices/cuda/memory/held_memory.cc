@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <optional>
 
 #include "runtime/devices/cuda/driver/stream.h"
@@ -70,6 +71,16 @@ class CudaHeldMemory final : public HeldMemory {
 
 std::unique_ptr<HeldMemory> hold_memory(const SharedContext& context, const void* address,
                                         uint64_t bytes, Diagnostics& diagnostics) {
+  if (bytes > std::numeric_limits<abi::Address>::max() - address_of(address)) {
+    diagnostics
+        .error("bad-call", {},
+               fmt::format("there is no memory of {} bytes at {:#x}: it would end after the last "
+                           "address",
+                           bytes, address_of(address)))
+        .notes.push_back(
+            {"pass the buffer's size in bytes; a negative number becomes one as large"});
+    return nullptr;
+  }
   auto identity = identify(context, address_of(address), bytes, diagnostics);
   if (!identity) return nullptr;
   return std::make_unique<CudaHeldMemory>(context, address_of(address), bytes,

@@ -9,7 +9,7 @@
 
 namespace mscclc::cuda {
 
-/// Of any allocator. nullptr: reported.
+/// Of any allocator. nullptr: reported; also of more bytes than there are addresses (bad-call).
 [[nodiscard]] std::unique_ptr<HeldMemory> hold_memory(const SharedContext& context,
                                                       const void* address, uint64_t bytes,
                                                       Diagnostics& diagnostics);
