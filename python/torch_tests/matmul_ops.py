@@ -173,6 +173,36 @@ def backends_have_the_same_bits(ranks):
         assert off <= (n + 1) * step, f"{dtype}: off by {off}, and a step is {step}"
 
 
+def budgets_are_kept(ranks):
+    """By plans, which are refused one that is too small; products leave it free, by serial, too."""
+    n, rank, group, bits = ranks.size, ranks.rank, ranks.gloo, {}
+    As, Bs = (_all(ranks, shape, seed, make=_normal) for shape, seed in (((8 * n, 40), 1), ((40, 24), 2)))
+    eight, B8 = _eight(ranks, (8 * n, 16), 1)[rank], _columns_first(_matrix((16, 32), 2, 0).to(TYPES_8[0]))
+    one, no, bf16 = torch.tensor(1.0), [None], torch.bfloat16
+    for backend in ("serial", "mscclc", "copy_engine"):
+        how = {"backend": backend, "chunks": 2, "budget": 8}
+        calls = {
+            "all_gather_matmul": lambda **how: ops.all_gather_matmul(As[rank][:8], [Bs[0]], 0, group, **how)[1][0],
+            "all_to_all_matmul": lambda **how: ops.all_to_all_matmul(As[rank], [Bs[0]], group, **how)[1][0],
+            "matmul_reduce_scatter":
+                lambda **how: ops.matmul_reduce_scatter(As[rank], Bs[rank], "sum", 0, group, **how),
+            "matmul_all_reduce": lambda **how: ops.matmul_all_reduce(As[rank], Bs[rank], "sum", group, **how),
+            "all_gather_scaled_matmul": lambda **how: ops.all_gather_scaled_matmul(
+                eight, [B8], one, [one], 0, group, no, no, [bf16], [False], **how)[1][0],
+            "scaled_matmul_reduce_scatter": lambda **how: ops.scaled_matmul_reduce_scatter(
+                eight, B8, one, one, "sum", 0, 0, group, None, None, None, bf16, **how),
+        }  # fmt: skip
+        for name, call in calls.items():
+            made = call(**how)
+            ran = ops.explain(group, device())[-1]
+            wanted = (backend, 2, 8) if n > 1 else (backend, 2, 0)
+            assert (ran["backend"], ran["chunks"], ran["budget"]) == wanted, (name, ran)
+            equal(made, bits.setdefault(name, made), f"{name}, {backend}")
+            refused(lambda: call(**{**how, "budget": -1}), "budget is -1")  # noqa: B023
+            if n > 1 and backend == "mscclc":
+                refused(lambda: call(**{**how, "budget": 3}), "thread blocks", "budget = 3")  # noqa: B023
+
+
 def _eight(ranks, shape, seed, dtype=torch.float8_e4m3fn):
     return [one.to(dtype) for one in _all(ranks, shape, seed)]
 
@@ -350,6 +380,8 @@ def what_is_wrong(ranks):
     refused(lambda: gather(A, [B], 0, group, backend="ub"), "no backend 'ub'", "auto", "mscclc", "serial", "nccl")
     refused(lambda: gather(A, [B], 0, group, gemm="cutlass"), "'torch' or 'own'", "'cutlass'")
     refused(lambda: gather(A, [B], 0, group, chunks=65), "65", "1 to 64")
+    refused(lambda: gather(A, [B], 0, group, budget=-1), "budget is -1", "multiprocessors")
+    refused(lambda: reduce(A, B, "sum", group, budget=1 << 32), f"budget is {1 << 32}", "multiprocessors")
     refused(lambda: gather(A, [B], 0, "nothing"), "'nothing'")
     refused(lambda: gather(A.to("meta"), [B], 0, group), "meta")
     refused(lambda: scatter(A, B, "max", 0, group), "sum or avg", "'max'")
@@ -522,7 +554,8 @@ def shapes_that_come_again(ranks):
         elsewhere = torch.zeros(A.numel() + offset)[offset:].view(A.shape).copy_(A)
         equal(reduce(elsewhere), wanted, f"offset {offset}")
     equal(reduce(A.t().contiguous().t()), wanted, "other strides")
-    wrong = ({"chunks": 0.0}, {"chunks": "0"}, {"backend": 3}, {"gemm": None}, {"op": 0}, {"replicated": "no"})
+    wrong = ({"chunks": 0.0}, {"chunks": "0"}, {"budget": 4.0}, {"budget": None}, {"backend": 3}, {"gemm": None},
+             {"op": 0}, {"replicated": "no"})  # fmt: skip
     for more in wrong:
         refused(lambda: reduce(A, **more), "matmul_all_reduce")  # noqa: B023
     refused(lambda: ops.matmul_all_reduce(A.tolist(), B, "sum", ranks.gloo))
@@ -637,7 +670,7 @@ def closed_and_made_again(ranks):
 
 CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
-    backends_have_the_same_bits, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object,
+    backends_have_the_same_bits, budgets_are_kept, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object,
     scales_are_not_kept, nothing_to_do, nothing_to_scale, memory_of_any_kind, groups_beside_one_another, what_is_wrong,
     queries, one_rank_asks_alone, in_graphs, captures_are_of_the_tensors_device, a_product_that_fails,
     shapes_that_come_again, who_watches_sees_ops, what_ranks_do_unlike_one_another,

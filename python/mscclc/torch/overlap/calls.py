@@ -27,13 +27,16 @@ def key_of(options: Any, A: torch.Tensor, *lists: Sequence[Optional[torch.Tensor
 
 
 class How(NamedTuple):
-    """Options that all ops have, and what follows from A."""
+    """Options that all ops have."""
 
     ranks: int
-    types: Tuple[str, str, str]  # the library's names of those of A, B and what is made
     backend: str
     chunks: int
+    budget: int
     gemm: str
+
+
+_Types = Tuple[str, str, str]  # the library's names of those of A, B and what is made
 
 
 def _where(tensors, copied):
@@ -59,8 +62,10 @@ class _Weights:
 class Gather:
     """A gather, or an exchange, and the products after it."""
 
-    def __init__(self, kind: str, A: torch.Tensor, Bs: _Tensors, biases: _Tensors, dim: int, how: How):
-        ranks, types, backend, chunks, gemm = how
+    def __init__(
+        self, kind: str, A: torch.Tensor, Bs: _Tensors, biases: _Tensors, dim: int, types: _Types, how: How
+    ):  # fmt: skip
+        ranks, *division, gemm = how
         self._dim, self._flat = dim, dim == 0 and A.is_contiguous()
         leading = shapes.shape_of_rows(A, dim, A.shape[dim] * (ranks if kind == "allgather_gemm" else 1))
         m = 1
@@ -68,7 +73,7 @@ class Gather:
             m *= size
         k, columns = A.shape[-1], tuple(B.shape[1] for B in Bs)
         self._weights, self._biases = _Weights(Bs), [not one.is_contiguous() for one in biases]
-        shape = Shape(kind, m, k, columns, *types, self._weights.by_columns, bool(biases), None, backend, chunks)
+        shape = Shape(kind, m, k, columns, *types, self._weights.by_columns, bool(biases), None, *division)
         self.place = ObjectFinder(shape, who_multiplies(gemm, shape, A.device))
         self.empty = m == 0 or k == 0 or 0 in columns
         self._leading = leading
@@ -98,9 +103,10 @@ class Sum:
     """A product, and a sum over ranks of it, whole ("gemm_allreduce") or a part ("gemm_reducescatter")."""
 
     def __init__(
-        self, kind: str, A: torch.Tensor, B: torch.Tensor, bias: Optional[torch.Tensor], mean: bool, dim: int, how: How
+        self, kind: str, A: torch.Tensor, B: torch.Tensor, bias: Optional[torch.Tensor], mean: bool, dim: int,
+        types: _Types, how: How,
     ):  # fmt: skip
-        ranks, types, backend, chunks, gemm = how
+        ranks, *division, gemm = how
         scatters = kind == "gemm_reducescatter"
         self._mean = ranks if mean else 0
         self._columns = scatters and shapes.is_last(A, dim)
@@ -110,7 +116,7 @@ class Sum:
         self._later = bias is not None and (self._columns or mean)
         given = bias is not None and not self._later
         self._bias = [given and not bias.is_contiguous()]
-        shape = Shape(kind, *a.shape, (b.shape[1],), *types, self._weights.by_columns, given, None, backend, chunks,
+        shape = Shape(kind, *a.shape, (b.shape[1],), *types, self._weights.by_columns, given, None, *division,
                       reduce_op="avg" if mean else "sum")  # fmt: skip
         self.place = ObjectFinder(shape, who_multiplies(gemm, shape, A.device))
         self.empty = 0 in (*a.shape, b.shape[1])

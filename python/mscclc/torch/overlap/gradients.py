@@ -15,13 +15,14 @@ from typing import Any
 import torch
 
 from . import eager, ops
+from .calls import How
 
 _ops = torch.ops.mscclc
 
 
 def _keep(saved, keyword_only):
     """What the ops of the backward pass get, too."""
-    saved.options = {name: keyword_only[name] for name in ("ranks", "backend", "chunks", "gemm")}
+    saved.options = {name: keyword_only[name] for name in How._fields}
     saved.set_materialize_grads(False)
 
 
