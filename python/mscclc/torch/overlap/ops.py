@@ -67,10 +67,11 @@ def all_gather_matmul(
     backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> Gathered:  # fmt: skip
     """What the op does."""
-    how = How(ranks, backend, chunks, budget, gemm)
-    key = key_of(("all_gather", gather_dim, how), A, Bs, biases)
-    of, call = objects.known(group_name, A.device, key)
+    options = ("all_gather_matmul", gather_dim, return_A, backend, chunks, budget, gemm)
+    key = key_of(options, ((A,), Bs, biases))
+    of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
+        how = How(ranks, backend, chunks, budget, gemm)
         dim = shapes.dimension(A, gather_dim, "gather_dim")
         types = _checked(A, group_name, how)
         if shapes.is_last(A, dim):
@@ -128,10 +129,11 @@ def all_to_all_matmul(
     backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> Gathered:  # fmt: skip
     """What the op does."""
-    how = How(ranks, backend, chunks, budget, gemm)
-    key = key_of(("all_to_all", how), A, Bs, biases)
-    of, call = objects.known(group_name, A.device, key)
+    options = ("all_to_all_matmul", return_A, backend, chunks, budget, gemm)
+    key = key_of(options, ((A,), Bs, biases))
+    of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
+        how = How(ranks, backend, chunks, budget, gemm)
         shapes.dimension(A, 0, "dimension")
         types = _checked(A, group_name, how)
         shapes.divided(A.shape[0], ranks, f"dimension 0 of A, of shape {list(A.shape)},")
@@ -173,11 +175,11 @@ def matmul_reduce_scatter(
     backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> Tensor:  # fmt: skip
     """What the op does."""
-    others = (B,) if bias is None else (B, bias)
-    how = How(ranks, backend, chunks, budget, gemm)
-    key = key_of(("reduce_scatter", reduce_op, scatter_dim, how), A, others)
-    of, call = objects.known(group_name, A.device, key)
+    options = ("matmul_reduce_scatter", reduce_op, scatter_dim, backend, chunks, budget, gemm)
+    key = key_of(options, ((A, B, bias),))
+    of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
+        how = How(ranks, backend, chunks, budget, gemm)
         dim = shapes.dimension(A, scatter_dim, "scatter_dim")
         types = _checked(A, group_name, how)
         _check_scatter(A, B, reduce_op, dim, ranks, bias)
@@ -224,11 +226,11 @@ def matmul_all_reduce(
     replicated: bool = False, backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> Tensor:  # fmt: skip
     """What the op does."""
-    others = (B,) if bias is None else (B, bias)
-    how = How(ranks, backend, chunks, budget, gemm)
-    key = key_of(("all_reduce", reduce_op, how), A, others)
-    of, call = objects.known(group_name, A.device, key)
+    options = ("matmul_all_reduce", reduce_op, replicated, backend, chunks, budget, gemm)
+    key = key_of(options, ((A, B, bias),))
+    of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
+        how = How(ranks, backend, chunks, budget, gemm)
         shapes.dimension(A, 0, "dimension")
         _reduction(reduce_op)
         types = _checked(A, group_name, how)

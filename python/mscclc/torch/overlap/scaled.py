@@ -86,9 +86,9 @@ def all_gather_scaled_matmul(
 ) -> ops.Gathered:  # fmt: skip
     """What the op does."""
     how = How(ranks, backend, chunks, budget, gemm)
-    options = ("scaled_gather", gather_dim, tuple(out_dtypes), tuple(use_fast_accum), how)
-    key = key_of(options, A, Bs, (A_scale,), B_scales, biases, result_scales)
-    of, call = objects.known(group_name, A.device, key)
+    options = ("all_gather_scaled_matmul", gather_dim, *how[1:], *out_dtypes, *use_fast_accum)
+    key = key_of(options, ((A, A_scale), Bs, B_scales, biases, result_scales))
+    of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
         _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum)
         ops.check_how(A.device, *how[1:])
@@ -169,9 +169,10 @@ def scaled_matmul_reduce_scatter(
     dim, rows_dim = orig_scatter_dim, scatter_dim_after_maybe_reshape
     shape = None if output_shape is None else tuple(output_shape)
     how = How(ranks, backend, chunks, budget, gemm)
-    options = ("scaled_scatter", reduce_op, dim, rows_dim, shape, out_dtype, use_fast_accum, how)
-    key = key_of(options, A, (B, A_scale, B_scale, bias, result_scale))
-    of, call = objects.known(group_name, A.device, key)
+    options = ("scaled_matmul_reduce_scatter", reduce_op, dim, rows_dim, out_dtype, use_fast_accum, *how[1:],
+               *(shape or (None,)))  # fmt: skip
+    key = key_of(options, ((A, B, A_scale, B_scale, bias, result_scale),))
+    of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
         _check_reduced(A, B, B_scale, reduce_op, dim, rows_dim, ranks, output_shape)
         ops.check_how(A.device, *how[1:])
