@@ -183,12 +183,13 @@ class Overlap:
         if not self._handle:
             raise UsageError("the object is closed")
         call = self._call
-        call.a, call.gathered, call.workspace = buffers.a, buffers.gathered, buffers.workspace
-        self._b[:], self._out[:], self._bias[:] = buffers.b, buffers.out, buffers.bias
-        if buffers.a_scale or buffers.b_scale or self._had_scales:
-            call.a_scale, call.b_scale = buffers.a_scale, self._b_scale if buffers.b_scale else None
-            self._b_scale[:] = buffers.b_scale or [None] * len(self._b_scale)
-            self._had_scales = bool(buffers.a_scale or buffers.b_scale)
+        call.a, self._b[:], self._out[:], bias, a_scale, b_scale, call.gathered, call.workspace = buffers
+        if bias or len(self._bias):
+            self._bias[:] = bias
+        if a_scale or b_scale or self._had_scales:
+            call.a_scale, call.b_scale = a_scale, self._b_scale if b_scale else None
+            self._b_scale[:] = b_scale or [None] * len(self._b_scale)
+            self._had_scales = bool(a_scale or b_scale)
         try:
             result = self._run(self._handle, self._reference, self._comm._queue(stream))
             if result:

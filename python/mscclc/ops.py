@@ -6,11 +6,12 @@
     y = ops.matmul_reduce_scatter(attention(q, k, v), wo, "sum", 0, group)
 
 The arguments are those of torch.ops.symm_mem.fused_all_gather_matmul and so on, and then: `backend` (backends() lists
-them; "auto" takes what was measured), `chunks` of each rank's rows that are exchanged one after the other (0: as
-measured), and `gemm`: "torch" multiplies by torch.mm, whose bits results then have, "own" by the library (cuBLASLt on
-GPUs), which costs an eager call less; "auto" is that for most of f16 and bf16 on GPUs, and torch else. A group is a
-ProcessGroup or its name, of any backend. All ranks of a group make the same calls in the same order. Types are
-float32, float16 and bfloat16. Results are new tensors, on the current stream.
+them; "auto" takes what was measured), `chunks` of each rank's rows that are exchanged one after the other, `budget`,
+the multiprocessors that a plan may hold and products leave free (0 of either: as measured), and `gemm`: "torch"
+multiplies by torch.mm, whose bits results then have, "own" by the library (cuBLASLt on GPUs), which costs an eager call
+less; "auto" is that for most of f16 and bf16 on GPUs, and torch else. A group is a ProcessGroup or its name, of any
+backend. All ranks of a group make the same calls in the same order. Types are float32, float16 and bfloat16. Results
+are new tensors, on the current stream.
 
 Gradients are those of the sum of all ranks' losses, as of torch's collectives. All may be compiled by torch.compile,
 and, after a first call, captured in CUDA graphs.
@@ -63,69 +64,105 @@ def _ranks_of(name):
 
 def all_gather_matmul(
     A: torch.Tensor, Bs: Tensors, gather_dim: int, group: Group, *, return_A: bool = True,
-    biases: Optional[Tensors] = None, backend: str = "auto", chunks: int = 0, gemm: str = "auto",
+    biases: Optional[Tensors] = None, backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:  # fmt: skip
     """A of all ranks along a dimension, times each weight, plus its bias: (A of all ranks, [products]). The first is
     None without `return_A`; then the backward pass keeps this rank's A, and gathers it again for gradients of weights.
     Columns (the last dimension) are gathered first and then multiplied."""
     name, Bs = _name(group), _list(Bs, "Bs")
     biases = [] if biases is None else _list(biases, "biases")
-    tensors = (A, *Bs, *biases)
-    op = eager.op("all_gather_matmul", tensors, (name, backend, gemm), (gather_dim, chunks), (return_A,))
+    options = ("all_gather_matmul", gather_dim, return_A, backend, chunks, budget, gemm)
+    of, call, recorder = eager.known(name, options, ((A,), Bs, biases))
+    if call is not None and recorder is None:
+        return call.run(of, A, Bs, biases, return_A)
+    if call is not None:
+        op, ranks = recorder(call.again(of)), of.size
+    else:
+        ranks = _ranks_of(name)
+        tensors = (A, *Bs, *biases)
+        op = eager.op("all_gather_matmul", tensors, (name, backend, gemm), (gather_dim, chunks, budget), (return_A,))
     return op(
-        A, Bs, gather_dim, name, biases, ranks=_ranks_of(name), return_A=return_A, backend=backend, chunks=chunks,
-        gemm=gemm,
+        A, Bs, gather_dim, name, biases, ranks=ranks, return_A=return_A, backend=backend, chunks=chunks,
+        budget=budget, gemm=gemm,
     )  # fmt: skip
 
 
 def matmul_reduce_scatter(
     A: torch.Tensor, B: torch.Tensor, reduce_op: str, scatter_dim: int, group: Group, *,
-    bias: Optional[torch.Tensor] = None, backend: str = "auto", chunks: int = 0, gemm: str = "auto",
+    bias: Optional[torch.Tensor] = None, backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> torch.Tensor:  # fmt: skip
     """This rank's part, along a dimension, of the sum ("sum") or mean ("avg") of all ranks' A times B, plus the bias,
     which is added once, to the sum. The dimension must be a multiple of the ranks. Where columns are scattered, the
     bias is of this rank's."""
-    name, tensors = _name(group), (A, B) if bias is None else (A, B, bias)
-    op = eager.op("matmul_reduce_scatter", tensors, (reduce_op, name, backend, gemm), (scatter_dim, chunks))
+    name = _name(group)
+    options = ("matmul_reduce_scatter", reduce_op, scatter_dim, backend, chunks, budget, gemm)
+    of, call, recorder = eager.known(name, options, ((A, B, bias),))
+    if call is not None and recorder is None:
+        return call.run(of, A, B, bias)
+    if call is not None:
+        op, ranks = recorder(call.again(of)), of.size
+    else:
+        ranks = _ranks_of(name)
+        tensors = (A, B) if bias is None else (A, B, bias)
+        op = eager.op("matmul_reduce_scatter", tensors, (reduce_op, name, backend, gemm), (scatter_dim, chunks, budget))
     return op(
-        A, B, reduce_op, scatter_dim, name, bias, ranks=_ranks_of(name), backend=backend, chunks=chunks, gemm=gemm
-    )
+        A, B, reduce_op, scatter_dim, name, bias, ranks=ranks, backend=backend, chunks=chunks, budget=budget,
+        gemm=gemm,
+    )  # fmt: skip
 
 
 def matmul_all_reduce(
     A: torch.Tensor, B: torch.Tensor, reduce_op: str, group: Group, *, bias: Optional[torch.Tensor] = None,
-    replicated: bool = False, backend: str = "auto", chunks: int = 0, gemm: str = "auto",
+    replicated: bool = False, backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> torch.Tensor:  # fmt: skip
     """The sum ("sum") or mean ("avg") of all ranks' A times B, plus the bias, which is added once and is the same on
     all ranks. `replicated`: all ranks compute the same loss of it, so its gradient is that of each rank, and not
     added up (what tensor-parallel layers without sequence parallelism do)."""
-    name, tensors = _name(group), (A, B) if bias is None else (A, B, bias)
-    op = eager.op("matmul_all_reduce", tensors, (reduce_op, name, backend, gemm), (chunks,), (replicated,))
+    name = _name(group)
+    options = ("matmul_all_reduce", reduce_op, replicated, backend, chunks, budget, gemm)
+    of, call, recorder = eager.known(name, options, ((A, B, bias),))
+    if call is not None and recorder is None:
+        return call.run(of, A, B, bias)
+    if call is not None:
+        op, ranks = recorder(call.again(of)), of.size
+    else:
+        ranks = _ranks_of(name)
+        tensors = (A, B) if bias is None else (A, B, bias)
+        op = eager.op("matmul_all_reduce", tensors, (reduce_op, name, backend, gemm), (chunks, budget), (replicated,))
     return op(
-        A, B, reduce_op, name, bias, ranks=_ranks_of(name), replicated=replicated, backend=backend, chunks=chunks,
-        gemm=gemm,
+        A, B, reduce_op, name, bias, ranks=ranks, replicated=replicated, backend=backend, chunks=chunks,
+        budget=budget, gemm=gemm,
     )  # fmt: skip
 
 
 def all_to_all_matmul(
     A: torch.Tensor, Bs: Tensors, group: Group, *, return_A: bool = True, biases: Optional[Tensors] = None,
-    backend: str = "auto", chunks: int = 0, gemm: str = "auto",
+    backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:  # fmt: skip
     """What all ranks send here of their A, whose dimension 0 has a part for each rank, times each weight, plus its
     bias: (what was sent here, [products])."""
     name, Bs = _name(group), _list(Bs, "Bs")
     biases = [] if biases is None else _list(biases, "biases")
-    op = eager.op("all_to_all_matmul", (A, *Bs, *biases), (name, backend, gemm), (chunks,), (return_A,))
+    options = ("all_to_all_matmul", return_A, backend, chunks, budget, gemm)
+    of, call, recorder = eager.known(name, options, ((A,), Bs, biases))
+    if call is not None and recorder is None:
+        return call.run(of, A, Bs, biases, return_A)
+    if call is not None:
+        op, ranks = recorder(call.again(of)), of.size
+    else:
+        ranks = _ranks_of(name)
+        op = eager.op("all_to_all_matmul", (A, *Bs, *biases), (name, backend, gemm), (chunks, budget), (return_A,))
     return op(
-        A, Bs, name, biases, ranks=_ranks_of(name), return_A=return_A, backend=backend, chunks=chunks, gemm=gemm
-    )
+        A, Bs, name, biases, ranks=ranks, return_A=return_A, backend=backend, chunks=chunks, budget=budget,
+        gemm=gemm,
+    )  # fmt: skip
 
 
 def all_gather_scaled_matmul(
     A: torch.Tensor, Bs: Tensors, A_scale: torch.Tensor, B_scales: Tensors, gather_dim: int, group: Group,
     biases: Sequence[Optional[torch.Tensor]], result_scales: Sequence[Optional[torch.Tensor]],
     out_dtypes: Sequence[torch.dtype], use_fast_accum: Sequence[bool], *, backend: str = "auto", chunks: int = 0,
-    gemm: str = "auto",
+    budget: int = 0, gemm: str = "auto",
 ) -> Tuple[torch.Tensor, List[torch.Tensor]]:  # fmt: skip
     """all_gather_matmul() of 8-bit floats, with scales: one value for A, the same on all ranks, or one for each row,
     of this rank's rows or of all; one value for B, or one for each column. No gradients."""
@@ -134,11 +171,11 @@ def all_gather_scaled_matmul(
     fast, dtypes = list(use_fast_accum), list(out_dtypes)
     biases, result_scales = _list(biases, "biases"), _list(result_scales, "result_scales")
     some = [one for one in (*biases, *result_scales) if one is not None]
-    tensors, numbers = (A, *Bs, A_scale, *B_scales, *some), (gather_dim, chunks)
+    tensors, numbers = (A, *Bs, A_scale, *B_scales, *some), (gather_dim, chunks, budget)
     op = eager.op("all_gather_scaled_matmul", tensors, (name, backend, gemm), numbers, fast, dtypes)
     return op(
         A, Bs, A_scale, B_scales, gather_dim, name, biases, result_scales, dtypes, fast, ranks=_ranks_of(name),
-        backend=backend, chunks=chunks, gemm=gemm,
+        backend=backend, chunks=chunks, budget=budget, gemm=gemm,
     )  # fmt: skip
 
 
@@ -147,7 +184,7 @@ def scaled_matmul_reduce_scatter(
     orig_scatter_dim: int, scatter_dim_after_maybe_reshape: int, group: Group,
     output_shape: Optional[Sequence[int]] = None, bias: Optional[torch.Tensor] = None,
     result_scale: Optional[torch.Tensor] = None, out_dtype: Optional[torch.dtype] = None,
-    use_fast_accum: bool = False, *, backend: str = "auto", chunks: int = 0, gemm: str = "auto",
+    use_fast_accum: bool = False, *, backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> torch.Tensor:  # fmt: skip
     """matmul_reduce_scatter() of 8-bit floats, with scales as for all_gather_scaled_matmul(). The bias is added once,
     to the sum, where torch.ops.symm_mem adds it at every rank. `output_shape`: of the product before it is
@@ -157,12 +194,12 @@ def scaled_matmul_reduce_scatter(
     some = [one for one in (bias, result_scale) if one is not None]
     # What is no list of numbers is for the dispatcher to refuse.
     sizes = () if output_shape is None else output_shape if isinstance(output_shape, (list, tuple)) else (None,)
-    tensors, numbers = (A, B, A_scale, B_scale, *some), (*dims, chunks, *sizes)
+    tensors, numbers = (A, B, A_scale, B_scale, *some), (*dims, chunks, budget, *sizes)
     texts, dtypes = (reduce_op, name, backend, gemm), () if out_dtype is None else (out_dtype,)
     op = eager.op("scaled_matmul_reduce_scatter", tensors, texts, numbers, (use_fast_accum,), dtypes)
     return op(
         A, B, A_scale, B_scale, reduce_op, *dims, name, output_shape, bias, result_scale, out_dtype, use_fast_accum,
-        ranks=_ranks_of(name), backend=backend, chunks=chunks, gemm=gemm,
+        ranks=_ranks_of(name), backend=backend, chunks=chunks, budget=budget, gemm=gemm,
     )  # fmt: skip
 
 

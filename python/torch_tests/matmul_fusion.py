@@ -333,6 +333,7 @@ def beside_row_fusion(ranks):
     torch.testing.assert_close(found, layer(*given)[0])
     assert (len(matmuls.report().replaced), len(rows.report().replaced)) == (1, 0)
     assert MatmulFusion().uuid() == MatmulFusion().uuid() != MatmulFusion("serial").uuid()
+    assert MatmulFusion().uuid() != MatmulFusion(budget=8).uuid()
     assert "1 collectives fused, 0 left" in str(matmuls.report())
     ops.close()
 
@@ -350,6 +351,7 @@ def what_is_wrong(ranks):
     refused(lambda: MatmulFusion(gemm="cutlass"), "'torch' or 'own'", "'cutlass'")
     refused(lambda: MatmulFusion(backend="ub"), "no backend 'ub'")
     refused(lambda: MatmulFusion(chunks=65), "65", "1 to 64")
+    refused(lambda: MatmulFusion(budget=-1), "budget is -1", "multiprocessors")
 
 
 CHECKS = [

@@ -175,7 +175,7 @@ def checked_by_torch(ranks):
     of = {"ranks": n}
     check(all_ops.all_gather_matmul.default, (A, [B, B], 0, name, [bias, bias]), of)
     check(all_ops.all_gather_matmul.default, (A, [B], 1, name, []), {**of, "return_A": False, "backend": "serial"})
-    check(all_ops.all_to_all_matmul.default, (A, [B], name, [bias]), {**of, "chunks": 2})
+    check(all_ops.all_to_all_matmul.default, (A, [B], name, [bias]), {**of, "chunks": 2, "budget": 8})
     check(all_ops.matmul_reduce_scatter.default, (A, B, "sum", 0, name, bias), of)
     check(all_ops.matmul_reduce_scatter.default, (A, B, "avg", 2, name, None), of)
     check(all_ops.matmul_all_reduce.default, (A, B, "sum", name, bias), of)
@@ -198,14 +198,15 @@ def compiled_by_inductor(ranks):
 
 
 def _compiled(ranks, backend):
-    """A layer with both ops; numbers of rows vary, and nothing is compiled again."""
+    """A layer with both ops; numbers of rows vary, and nothing is compiled again. The backward pass has the options
+    of the forward one."""
     torch._dynamo.reset()
     counter = torch._dynamo.testing.CompileCounterWithBackend(backend)
-    name, n = ranks.gloo.group_name, ranks.size
+    name, n, how = ranks.gloo.group_name, ranks.size, {"backend": "mscclc", "chunks": 2, "budget": 6}
 
     def layer(x, up, down, bias):
         whole, (hidden,) = ops.all_gather_matmul(x * 2, [up.t()], 0, name, biases=[bias])
-        out = ops.matmul_reduce_scatter(hidden.relu(), down.t(), "sum", 0, name)
+        out = ops.matmul_reduce_scatter(hidden.relu(), down.t(), "sum", 0, name, **how)
         return out + x, ops.matmul_all_reduce(whole, up.t(), "sum", name)
 
     program = torch.compile(layer, fullgraph=True, backend=counter, dynamic=True)
@@ -217,6 +218,8 @@ def _compiled(ranks, backend):
         leaves = [x, *weights]
         _same(_found(ranks, leaves, found), _found(ranks, leaves, wanted), f"{rows} rows")
     assert counter.frame_count == 1, f"compiled {counter.frame_count} times"
+    made = [one["kind"] for one in ops.explain(ranks.gloo, device()) if one["budget"] == 6]
+    assert n == 1 or {"gemm_reducescatter", "allgather_gemm"} <= set(made), made
 
 
 CHECKS = [

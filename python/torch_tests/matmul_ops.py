@@ -173,6 +173,36 @@ def backends_have_the_same_bits(ranks):
         assert off <= (n + 1) * step, f"{dtype}: off by {off}, and a step is {step}"
 
 
+def budgets_are_kept(ranks):
+    """By plans, which are refused one that is too small; products leave it free, by serial, too."""
+    n, rank, group, bits = ranks.size, ranks.rank, ranks.gloo, {}
+    As, Bs = (_all(ranks, shape, seed, make=_normal) for shape, seed in (((8 * n, 40), 1), ((40, 24), 2)))
+    eight, B8 = _eight(ranks, (8 * n, 16), 1)[rank], _columns_first(_matrix((16, 32), 2, 0).to(TYPES_8[0]))
+    one, no, bf16 = torch.tensor(1.0), [None], torch.bfloat16
+    for backend in ("serial", "mscclc", "copy_engine"):
+        how = {"backend": backend, "chunks": 2, "budget": 8}
+        calls = {
+            "all_gather_matmul": lambda **how: ops.all_gather_matmul(As[rank][:8], [Bs[0]], 0, group, **how)[1][0],
+            "all_to_all_matmul": lambda **how: ops.all_to_all_matmul(As[rank], [Bs[0]], group, **how)[1][0],
+            "matmul_reduce_scatter":
+                lambda **how: ops.matmul_reduce_scatter(As[rank], Bs[rank], "sum", 0, group, **how),
+            "matmul_all_reduce": lambda **how: ops.matmul_all_reduce(As[rank], Bs[rank], "sum", group, **how),
+            "all_gather_scaled_matmul": lambda **how: ops.all_gather_scaled_matmul(
+                eight, [B8], one, [one], 0, group, no, no, [bf16], [False], **how)[1][0],
+            "scaled_matmul_reduce_scatter": lambda **how: ops.scaled_matmul_reduce_scatter(
+                eight, B8, one, one, "sum", 0, 0, group, None, None, None, bf16, **how),
+        }  # fmt: skip
+        for name, call in calls.items():
+            made = call(**how)
+            ran = ops.explain(group, device())[-1]
+            wanted = (backend, 2, 8) if n > 1 else (backend, 2, 0)
+            assert (ran["backend"], ran["chunks"], ran["budget"]) == wanted, (name, ran)
+            equal(made, bits.setdefault(name, made), f"{name}, {backend}")
+            refused(lambda: call(**{**how, "budget": -1}), "budget is -1")  # noqa: B023
+            if n > 1 and backend == "mscclc":
+                refused(lambda: call(**{**how, "budget": 3}), "thread blocks", "budget = 3")  # noqa: B023
+
+
 def _eight(ranks, shape, seed, dtype=torch.float8_e4m3fn):
     return [one.to(dtype) for one in _all(ranks, shape, seed)]
 
@@ -350,6 +380,8 @@ def what_is_wrong(ranks):
     refused(lambda: gather(A, [B], 0, group, backend="ub"), "no backend 'ub'", "auto", "mscclc", "serial", "nccl")
     refused(lambda: gather(A, [B], 0, group, gemm="cutlass"), "'torch' or 'own'", "'cutlass'")
     refused(lambda: gather(A, [B], 0, group, chunks=65), "65", "1 to 64")
+    refused(lambda: gather(A, [B], 0, group, budget=-1), "budget is -1", "multiprocessors")
+    refused(lambda: reduce(A, B, "sum", group, budget=1 << 32), f"budget is {1 << 32}", "multiprocessors")
     refused(lambda: gather(A, [B], 0, "nothing"), "'nothing'")
     refused(lambda: gather(A.to("meta"), [B], 0, group), "meta")
     refused(lambda: scatter(A, B, "max", 0, group), "sum or avg", "'max'")
@@ -458,8 +490,16 @@ def captures_are_of_the_tensors_device(ranks):
         current.pop()
 
     captured = lambda: current[-1] == 1  # noqa: E731
-    with mock.patch("torch.cuda.device", on), mock.patch("torch.cuda.is_current_stream_capturing", captured):
+    with mock.patch("torch.cuda.device", on), mock.patch("torch.cuda.is_current_stream_capturing", captured), \
+            mock.patch("torch.cuda.current_device", lambda: current[-1]):  # fmt: skip
         refused(lambda: objects.session(ranks.gloo.group_name, torch.device("cuda", 1)), "a graph is captured")
+        assert [plans.is_captured(torch.device(*one)) for one in (("cuda", 0), ("cuda", 1), ("cpu",))] == [
+            False, True, False
+        ]  # fmt: skip
+        with mock.patch("torch.cuda.device", None):  # of the current device it is asked as it is
+            assert not plans.is_captured(torch.device("cuda", 0))
+            current.append(1)
+            assert plans.is_captured(torch.device("cuda", 1))
 
 
 def a_product_that_fails(ranks):
@@ -469,13 +509,14 @@ def a_product_that_fails(ranks):
         raise ValueError(f"no product of {gemm.m} rows")
 
     comm = plans.communicator(ranks.gloo, device())
-    buffers = [torch.ones(4, 8), torch.ones(8, 8), torch.empty(4, 8)]
-    a, b, out = (one.data_ptr() for one in buffers)
+    kept = [torch.ones(4, 8), torch.ones(8, 8), torch.empty(4, 8)]  # until close(): what is queued may use it
+    a, b, out = (one.data_ptr() for one in kept)
 
     def run():
         made = Overlap(comm, Shape("gemm_allreduce", 4, 8, (8,), "f32", "f32", "f32", chunks=1), fails)
         workspace = torch.empty(made.workspace_bytes, dtype=torch.uint8)
         stream = torch.cuda.current_stream().cuda_stream if device().type == "cuda" else None
+        kept.extend([made, workspace])
         made.run(Buffers(a, [b], [out], workspace=workspace.data_ptr()), stream)
 
     raised = None
@@ -490,14 +531,14 @@ def a_product_that_fails(ranks):
     comm.close()
 
 
-def _calls(ranks, seed):
-    """Each op once, on values of a seed, and what it must give."""
+def _calls(ranks, seed, wanted=False):
+    """Each op once, on values of a seed, and what it must give. `wanted`: gradients are."""
     n, rank, group = ranks.size, ranks.rank, ranks.gloo
     As, Bs = _all(ranks, (2 * n, 6), seed), _all(ranks, (6, 8), seed + 1)
     bias, B = _matrix((8,), seed + 2, 0), _columns_first(Bs[rank])
     total, whole = sum(A @ B for A, B in zip(As, Bs)), torch.cat(As)
     come = torch.cat([A.chunk(n)[rank] for A in As])
-    A = As[rank]
+    A = As[rank].requires_grad_(wanted)
     return {
         "all_gather_matmul": (lambda: ops.all_gather_matmul(A, [B, Bs[rank]], 0, group, biases=[bias] * 2)[1][0],
                               whole @ B + bias),
@@ -522,12 +563,51 @@ def shapes_that_come_again(ranks):
         elsewhere = torch.zeros(A.numel() + offset)[offset:].view(A.shape).copy_(A)
         equal(reduce(elsewhere), wanted, f"offset {offset}")
     equal(reduce(A.t().contiguous().t()), wanted, "other strides")
-    wrong = ({"chunks": 0.0}, {"chunks": "0"}, {"backend": 3}, {"gemm": None}, {"op": 0}, {"replicated": "no"})
+    wrong = ({"backend": ["auto"]}, {"chunks": 0.0}, {"chunks": "0"}, {"budget": 4.0}, {"budget": None},
+             {"backend": 3}, {"gemm": None}, {"op": 0}, {"replicated": "no"})  # fmt: skip
     for more in wrong:
         refused(lambda: reduce(A, **more), "matmul_all_reduce")  # noqa: B023
     refused(lambda: ops.matmul_all_reduce(A.tolist(), B, "sum", ranks.gloo))
+    refused(lambda: ops.matmul_all_reduce(None, B, "sum", ranks.gloo))
     refused(lambda: ops.all_gather_matmul(A, [B, None], 0, ranks.gloo), "all_gather_matmul")
     refused(lambda: ops.all_gather_matmul(A, [B], 0.0, ranks.gloo), "all_gather_matmul")
+
+
+def what_is_known_is_not_checked_again(ranks):
+    """With gradients or without; what is not plain, or is changed meanwhile, goes the long way."""
+    A, B = _matrix((2 * ranks.size, 10), 1, ranks.rank), _matrix((10, 8), 2, 0)  # columns of no other check
+    for wanted in (False, True):
+        for name, (call, _) in _calls(ranks, 1, wanted).items():
+            call()
+            with mock.patch.object(eager, "op", lambda *_: None):
+                assert call() is not None, name
+    known = lambda A, B=B, group=ranks.gloo.group_name: eager.known(  # noqa: E731
+        group, ("matmul_all_reduce", "sum", False, "auto", 0, 0, "auto"), ((A, B, None),)
+    )[1]
+    reduce = lambda A: ops.matmul_all_reduce(A, B, "sum", ranks.gloo)  # noqa: E731
+    reduce(A)
+    assert known(A) is not None and known(A + 1) is known(A)
+    with torch.device(A.device):
+        assert known(A) is not None
+    for one in (A[1:], A.t().contiguous().t(), A.double(), torch._neg_view(A), A.as_subclass(_Subclass), None, [1]):
+        assert known(one) is None, one
+    assert known(A, group="nothing") is None
+    with _Calls():
+        assert known(A) is None
+    with torch.profiler.profile():
+        assert known(A) is None
+    assert torch.func.vmap(lambda x: x * (known(A) is None))(torch.ones(2)).tolist() == [1, 1]
+
+
+def a_group_that_is_gone(ranks):
+    """What is known of its calls serves no other."""
+    group = dist.new_group(list(range(ranks.size)), backend="gloo")
+    A, B = torch.ones(2, 4), torch.ones(4, 3)
+    for _ in range(2):
+        equal(ops.matmul_all_reduce(A, B, "sum", group), torch.full((2, 3), 4.0 * ranks.size))
+    name = group.group_name
+    dist.destroy_process_group(group)
+    refused(lambda: ops.matmul_all_reduce(A, B, "sum", name), f"no process group '{name}'")
 
 
 class _Calls(TorchDispatchMode):
@@ -637,9 +717,9 @@ def closed_and_made_again(ranks):
 
 CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
-    backends_have_the_same_bits, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object,
+    backends_have_the_same_bits, budgets_are_kept, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object,
     scales_are_not_kept, nothing_to_do, nothing_to_scale, memory_of_any_kind, groups_beside_one_another, what_is_wrong,
     queries, one_rank_asks_alone, in_graphs, captures_are_of_the_tensors_device, a_product_that_fails,
-    shapes_that_come_again, who_watches_sees_ops, what_ranks_do_unlike_one_another,
-    first_calls_of_threads_in_crossed_order, waits_as_long_as_the_group, closed_and_made_again,
+    shapes_that_come_again, what_is_known_is_not_checked_again, a_group_that_is_gone, who_watches_sees_ops,
+    what_ranks_do_unlike_one_another, first_calls_of_threads_in_crossed_order, waits_as_long_as_the_group, closed_and_made_again,
 ]  # fmt: skip

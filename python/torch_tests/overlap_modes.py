@@ -94,8 +94,8 @@ class Layer:
         comm()
         return self.part if self.kind == "scatter" else self.made
 
-    def by_op(self, backend, chunks, gemm="torch"):
-        how = {"backend": backend, "chunks": chunks, "gemm": gemm}
+    def by_op(self, backend, chunks, gemm="torch", budget=0):
+        how = {"backend": backend, "chunks": chunks, "budget": budget, "gemm": gemm}
         x, w, group = self.x, self.w, self.place.slow
         if self.scales is not None:
             a, b, out = *self.scales, self.made.dtype
@@ -112,15 +112,11 @@ class Layer:
         return ops.matmul_reduce_scatter(x, w, "sum", 0, group, **how)
 
     def serial_like(self, name):
-        """What backend serial gives by the GEMMs of the op that has run last; None: that was none of ours, or its own
-        GEMMs had another number of multiprocessors."""
+        """What backend serial gives by the GEMMs of the op that has run last; None: that was none of ours."""
         if not name.startswith("op "):
             return None
         gemm, ran = name.split()[-1], self._explained()
-        if ran["backend"] not in OURS:
-            return None
-        found = self.by_op("serial", ran["chunks"], gemm)
-        return found if gemm == "torch" or self._explained()["budget"] == ran["budget"] else None
+        return self.by_op("serial", ran["chunks"], gemm, ran["budget"]) if ran["backend"] in OURS else None
 
     def _explained(self):
         return ops.explain(self.place.slow, self.place.device)[-1]

@@ -421,8 +421,8 @@ class Suites(unittest.TestCase):
             import os, types, unittest.mock, torch, overlap_modes
             from overlap_modes import NATIVE, Layer, check, has_native_op
             serial, ran = torch.zeros(2), []
-            def by_op(backend, chunks, gemm):
-                ran.append({"backend": "serial", "chunks": chunks, "budget": 16})
+            def by_op(backend, chunks, gemm, budget):
+                assert (backend, chunks, budget) == ("serial", 2, ran[-1]["budget"])
                 return serial
             place = types.SimpleNamespace(synchronize=lambda: None, slow=None, device=None)
             layer = Layer.__new__(Layer)
@@ -438,7 +438,7 @@ class Suites(unittest.TestCase):
             with unittest.mock.patch.object(overlap_modes.ops, "explain", lambda *_: ran[-1:]):
                 for name, backend, budget, differ in [
                     ("op mscclc 2 torch", "mscclc", 16, True), ("op copy_engine 2 torch", "copy_engine", 1, True),
-                    ("op auto own", "mscclc", 16, True), ("op copy_engine 2 own", "copy_engine", 1, False),
+                    ("op auto own", "mscclc", 16, True), ("op copy_engine 2 own", "copy_engine", 1, True),
                     ("op auto torch", "nccl", 0, False), ("by hand 2", "mscclc", 16, False),
                 ]:
                     assert bits(name, one, backend, budget) is None, name

@@ -162,6 +162,8 @@ def is_captured(device: torch.device) -> bool:
     """Whether a graph captures what is queued on a device now, which need not be the current device."""
     if device.type != "cuda":
         return False
+    if device.index == torch.cuda.current_device():  # to change it takes longer than to ask
+        return torch.cuda.is_current_stream_capturing()
     with torch.cuda.device(device):
         return torch.cuda.is_current_stream_capturing()
 

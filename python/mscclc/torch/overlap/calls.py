@@ -4,36 +4,71 @@ All that an op checks of its arguments depends on what is in key_of(), so a call
 at in each call is what does not: where tensors lie, and whether the group is still there (objects.known()).
 """
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
+from torch._C import _dispatch_keys
 
 from ..._overlap import Shape
 from ..dtypes import DTYPE_OF, EIGHT_BITS
 from . import shapes
 from .objects import ObjectFinder, Run, who_multiplies
 
+PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 _Tensors = Sequence[torch.Tensor]
 
 
-def key_of(options: Any, A: torch.Tensor, *lists: Sequence[Optional[torch.Tensor]]) -> Tuple[Any, ...]:
-    """Equal for calls that differ only in memory."""
-    found = [options, A.shape, A.stride(), A.dtype, A.device]
+def key_of(
+    options: Tuple[Any, ...], lists: Sequence[Sequence[Optional[torch.Tensor]]], only: Optional[FrozenSet[int]] = None
+) -> Optional[Tuple[Any, ...]]:
+    """Equal for calls that differ only in memory. `options`: the op's name first, and no lists; their types count, too,
+    as 0.0 is equal to 0. None: a tensor is not of PLAIN_TYPES, or its keys of torch's dispatcher are not in `only`."""
+    found = [options, tuple(map(type, options))]
     for tensors in lists:
         found.append(len(tensors))
         for one in tensors:
-            found += (None,) if one is None else (one.shape, one.stride(), one.dtype, one.device)
+            if one is None:
+                found.append(None)
+                continue
+            # Another type may see that it is asked.
+            if only is not None and (type(one) not in PLAIN_TYPES or _dispatch_keys(one).raw_repr() not in only):
+                return None
+            found += (one.shape, one.stride(), one.dtype, one.device)
     return tuple(found)
 
 
 class How(NamedTuple):
-    """Options that all ops have, and what follows from A."""
+    """Options that all ops have."""
 
     ranks: int
-    types: Tuple[str, str, str]  # the library's names of those of A, B and what is made
     backend: str
     chunks: int
+    budget: int
     gemm: str
+
+
+_Types = Tuple[str, str, str]  # the library's names of those of A, B and what is made
+
+
+class _Memory(NamedTuple):
+    """What results are made of, without gaps: to say all of it takes torch less time than to ask another tensor."""
+
+    shape: Tuple[int, ...]
+    strides: Tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+
+    @staticmethod
+    def of(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> "_Memory":
+        """Of a shape."""
+        strides = [1]
+        for size in reversed(shape[1:]):
+            strides.append(strides[-1] * max(size, 1))
+        return _Memory(tuple(shape), tuple(reversed(strides)), dtype, device)
+
+    def take(self) -> torch.Tensor:
+        """A tensor."""
+        return torch.empty_strided(self.shape, self.strides, dtype=self.dtype, device=self.device)
 
 
 def _where(tensors, copied):
@@ -48,9 +83,12 @@ class _Weights:
         eight = Bs[0].dtype in EIGHT_BITS
         self.by_columns = eight or all(B.t().is_contiguous() and not B.is_contiguous() for B in Bs)
         self._copied = [not (B.t() if self.by_columns else B).is_contiguous() for B in Bs]
+        self._lie = not any(self._copied)
 
     def where(self, Bs: _Tensors) -> List[torch.Tensor]:
         """Tensors whose memory has them."""
+        if self._lie and not any([B.data_ptr() % 16 for B in Bs]):
+            return Bs
         if self.by_columns:
             return [shapes.ready(B.t()) if gaps or B.data_ptr() % 16 else B for B, gaps in zip(Bs, self._copied)]
         return _where(Bs, self._copied)
@@ -59,8 +97,10 @@ class _Weights:
 class Gather:
     """A gather, or an exchange, and the products after it."""
 
-    def __init__(self, kind: str, A: torch.Tensor, Bs: _Tensors, biases: _Tensors, dim: int, how: How):
-        ranks, types, backend, chunks, gemm = how
+    def __init__(
+        self, kind: str, A: torch.Tensor, Bs: _Tensors, biases: _Tensors, dim: int, types: _Types, how: How
+    ):  # fmt: skip
+        ranks, *division, gemm = how
         self._dim, self._flat = dim, dim == 0 and A.is_contiguous()
         leading = shapes.shape_of_rows(A, dim, A.shape[dim] * (ranks if kind == "allgather_gemm" else 1))
         m = 1
@@ -68,19 +108,32 @@ class Gather:
             m *= size
         k, columns = A.shape[-1], tuple(B.shape[1] for B in Bs)
         self._weights, self._biases = _Weights(Bs), [not one.is_contiguous() for one in biases]
-        shape = Shape(kind, m, k, columns, *types, self._weights.by_columns, bool(biases), None, backend, chunks)
+        shape = Shape(kind, m, k, columns, *types, self._weights.by_columns, bool(biases), None, *division)
         self.place = ObjectFinder(shape, who_multiplies(gemm, shape, A.device))
         self.empty = m == 0 or k == 0 or 0 in columns
         self._leading = leading
         rows = leading if dim == 0 else [m]  # no view is needed then
-        self._whole, self._outs, self.dtype = (*rows, k), [(*rows, n) for n in columns], DTYPE_OF[types[2]]
+        self._whole, self.dtype = _Memory.of((*rows, k), A.dtype, A.device), DTYPE_OF[types[2]]
+        self._outs = [_Memory.of((*rows, n), self.dtype, A.device) for n in columns]
+
+    def run(
+        self, of: Any, A: torch.Tensor, Bs: _Tensors, biases: _Tensors, return_A: bool
+    ) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:
+        """What the op gives for a call that has run before; `of`: its session."""
+        run = self.tensors(A, Bs, biases, return_A)
+        of.run(self.place, run)
+        return self.results(run)
+
+    def again(self, of: Any) -> Callable[..., Any]:
+        """run() with the op's arguments."""
+        return lambda A, Bs, *place, return_A, **_: self.run(of, A, Bs, place[-1], return_A)
 
     def tensors(self, A: torch.Tensor, Bs: _Tensors, biases: _Tensors, return_A: bool) -> Run:
         """Those of a run, with memory for its results."""
         rows = A if self._flat and not A.data_ptr() % 16 else shapes.ready(shapes.rows_of(A, self._dim))
         return Run(
-            rows, self._weights.where(Bs), [A.new_empty(size, dtype=self.dtype) for size in self._outs],
-            _where(biases, self._biases) if biases else (), A.new_empty(self._whole) if return_A else None,
+            rows, self._weights.where(Bs), [one.take() for one in self._outs],
+            _where(biases, self._biases) if biases else (), self._whole.take() if return_A else None,
         )  # fmt: skip
 
     def results(self, run: Run) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:
@@ -98,9 +151,10 @@ class Sum:
     """A product, and a sum over ranks of it, whole ("gemm_allreduce") or a part ("gemm_reducescatter")."""
 
     def __init__(
-        self, kind: str, A: torch.Tensor, B: torch.Tensor, bias: Optional[torch.Tensor], mean: bool, dim: int, how: How
+        self, kind: str, A: torch.Tensor, B: torch.Tensor, bias: Optional[torch.Tensor], mean: bool, dim: int,
+        types: _Types, how: How,
     ):  # fmt: skip
-        ranks, types, backend, chunks, gemm = how
+        ranks, *division, gemm = how
         scatters = kind == "gemm_reducescatter"
         self._mean = ranks if mean else 0
         self._columns = scatters and shapes.is_last(A, dim)
@@ -110,7 +164,7 @@ class Sum:
         self._later = bias is not None and (self._columns or mean)
         given = bias is not None and not self._later
         self._bias = [given and not bias.is_contiguous()]
-        shape = Shape(kind, *a.shape, (b.shape[1],), *types, self._weights.by_columns, given, None, backend, chunks,
+        shape = Shape(kind, *a.shape, (b.shape[1],), *types, self._weights.by_columns, given, None, *division,
                       reduce_op="avg" if mean else "sum")  # fmt: skip
         self.place = ObjectFinder(shape, who_multiplies(gemm, shape, A.device))
         self.empty = 0 in (*a.shape, b.shape[1])
@@ -120,17 +174,28 @@ class Sum:
         else:
             self._leading = shapes.shape_of_rows(A, dim, A.shape[dim] // parts)
         rows = self._leading if dim == 0 and not self._columns else [a.shape[0] // parts]
-        self._out, self.dtype = (*rows, b.shape[1]), DTYPE_OF[types[2]]
+        self.dtype = DTYPE_OF[types[2]]
+        self._out = _Memory.of((*rows, b.shape[1]), self.dtype, A.device)
 
     def _operands(self, A, B):
         # Columns that are scattered are rows of the product of both transposed, which lies so already.
         return (B.t(), A.flatten(0, -2).t()) if self._columns else (shapes.rows_of(A, self._dim), B)
 
+    def run(self, of: Any, A: torch.Tensor, B: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
+        """What the op gives for a call that has run before; `of`: its session."""
+        run = self.tensors(A, B, bias)
+        of.run(self.place, run)
+        return self.result(run, bias)
+
+    def again(self, of: Any) -> Callable[..., Any]:
+        """run() with the op's arguments."""
+        return lambda A, B, *place, **_: self.run(of, A, B, place[-1])
+
     def tensors(self, A: torch.Tensor, B: torch.Tensor, bias: Optional[torch.Tensor]) -> Run:
         """Those of a run, with memory for its result."""
         a, b = (A, B) if self._flat and not A.data_ptr() % 16 else self._operands(A, B)
         return Run(
-            a if a is A else shapes.ready(a), self._weights.where([b]), [A.new_empty(self._out, dtype=self.dtype)],
+            a if a is A else shapes.ready(a), self._weights.where([b]), [self._out.take()],
             _where([bias], self._bias) if self.place.shape.bias else (),
         )  # fmt: skip
 

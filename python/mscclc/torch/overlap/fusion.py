@@ -69,10 +69,10 @@ _TORCHS = {
 class MatmulFusion(GraphPass):
     """The pass. For one thread at a time."""
 
-    def __init__(self, backend: str = "auto", chunks: int = 0, gemm: str = "auto"):
+    def __init__(self, backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto"):
         """What all ops get; mscclc.ops says what it means. UsageError: there is no such thing."""
-        check_how(torch.device("cpu"), backend, chunks, gemm)
-        self._how: Dict[str, Any] = {"backend": backend, "chunks": chunks, "gemm": gemm}
+        check_how(torch.device("cpu"), backend, chunks, budget, gemm)
+        self._how: Dict[str, Any] = {"backend": backend, "chunks": chunks, "budget": budget, "gemm": gemm}
         self._report = Report([], [])
 
     def report(self) -> Report:

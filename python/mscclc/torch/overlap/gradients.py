@@ -10,18 +10,20 @@
 Where nothing else is said, a gradient is that of the sum of all ranks' losses, as for torch's collectives.
 """
 
+import functools
 from typing import Any
 
 import torch
 
 from . import eager, ops
+from .calls import How
 
 _ops = torch.ops.mscclc
 
 
 def _keep(saved, keyword_only):
     """What the ops of the backward pass get, too."""
-    saved.options = {name: keyword_only[name] for name in ("ranks", "backend", "chunks", "gemm")}
+    saved.options = {name: keyword_only[name] for name in How._fields}
     saved.set_materialize_grads(False)
 
 
@@ -181,19 +183,19 @@ class _Gathered(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, A: Any, does: Any, place: Any, options: Any, *weights: Any) -> Any:
-        """`does`: the op's function and the backward pass; weights, then biases."""
+        """`does`: what the op does, and the backward pass; weights, then biases."""
         Bs, biases = weights[:options["weights"]], weights[options["weights"]:]
         more = {name: value for name, value in options.items() if name != "weights"}
         with torch._C._AutoDispatchBelowAutograd():  # results are no views
             found = does[0](A, Bs, *place, biases, **more)
         _setup_gathered(ctx, (A, Bs, *place, biases), more, found)
-        ctx.does = does
+        ctx.does = does[1]
         return (found[0], *found[1])
 
     @staticmethod
     def backward(ctx: Any, of_whole: Any, *gradients: Any) -> Any:
         """As the first gives them."""
-        of_A, of_B, *_, of_bias = ctx.does[1](ctx, of_whole, gradients)
+        of_A, of_B, *_, of_bias = ctx.does(ctx, of_whole, gradients)
         return (of_A, None, None, None, *of_B, *of_bias)
 
 
@@ -202,41 +204,41 @@ class _Reduced(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, A: Any, B: Any, bias: Any, does: Any, reduce_op: Any, place: Any, options: Any) -> Any:
-        """`does`: the op's function and the backward pass."""
+        """`does`: what the op does, and the backward pass."""
         with torch._C._AutoDispatchBelowAutograd():
             found = does[0](A, B, reduce_op, *place, bias, **options)
         _setup_reduced(ctx, (A, B, reduce_op, *place, bias), options, found)
-        ctx.does = does
+        ctx.does = does[1]
         return found
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> Any:
         """As the first gives them."""
-        of_A, of_B, *_, of_bias = ctx.does[1](ctx, gradient)
+        of_A, of_B, *_, of_bias = ctx.does(ctx, gradient)
         return of_A, of_B, of_bias, None, None, None, None
 
 
-def _record_gathered(does):
+def _record_gathered(backward, function):
     def call(A, Bs, *place_and_biases, **options):
         *place, biases = place_and_biases
-        whole, *outs = _Gathered.apply(A, does, place, {**options, "weights": len(Bs)}, *Bs, *biases)
+        whole, *outs = _Gathered.apply(A, (function, backward), place, {**options, "weights": len(Bs)}, *Bs, *biases)
         return whole, outs
 
     return call
 
 
-def _record_reduced(does):
+def _record_reduced(backward, function):
     def call(A, B, reduce_op, *place_and_bias, **options):
         *place, bias = place_and_bias
-        return _Reduced.apply(A, B, bias, does, reduce_op, place, options)
+        return _Reduced.apply(A, B, bias, (function, backward), reduce_op, place, options)
 
     return call
 
 
-for _name, _function, _backward, _record in (
-    ("all_gather_matmul", ops.all_gather_matmul, _all_gather_matmul_backward, _record_gathered),
-    ("all_to_all_matmul", ops.all_to_all_matmul, _all_to_all_matmul_backward, _record_gathered),
-    ("matmul_reduce_scatter", ops.matmul_reduce_scatter, _matmul_reduce_scatter_backward, _record_reduced),
-    ("matmul_all_reduce", ops.matmul_all_reduce, _matmul_all_reduce_backward, _record_reduced),
+for _name, _backward, _record in (
+    ("all_gather_matmul", _all_gather_matmul_backward, _record_gathered),
+    ("all_to_all_matmul", _all_to_all_matmul_backward, _record_gathered),
+    ("matmul_reduce_scatter", _matmul_reduce_scatter_backward, _record_reduced),
+    ("matmul_all_reduce", _matmul_all_reduce_backward, _record_reduced),
 ):
-    eager.offer(_name, _record((_function, _backward)), recorded=True)
+    eager.offer_gradients(_name, functools.partial(_record, _backward))

@@ -70,7 +70,7 @@ class _Session:
     def __init__(self, ranks, device):
         self.ranks, self.device = ranks, device
         self.on_gpu = device.type == "cuda"
-        self.comm = plans.communicator(ranks, device)
+        self.comm, self.size = plans.communicator(ranks, device), ranks.size()
         self.lock = threading.RLock()  # forward and backward passes may be in two threads
         self.made: Dict[_Key, _Made] = {}
         self.known: Dict[Any, Any] = {}  # calls that have run: what was worked out for them
@@ -89,13 +89,15 @@ class _Session:
         with self.lock:
             made = self._find(place, tensors.scaled)
             object, bytes = made.object, made.object.workspace_bytes
-            workspace = tensors.a.new_empty(bytes, dtype=torch.uint8) if bytes else None
-            buffers, stream = _buffers(tensors, workspace), self._stream() if self.on_gpu else None
+            workspace = None
+            if bytes:
+                workspace = torch.empty_strided((bytes,), (1,), dtype=torch.uint8, device=self.device)
+            stream = self._stream() if self.on_gpu else None
             if tensors.scaled is None:
-                object.run(buffers, stream)
+                object.run(_buffers(tensors, workspace), stream)
             else:
                 with _given(made.gemm, tensors.scaled):
-                    object.run(buffers, stream)
+                    object.run(_buffers(tensors, workspace)._replace(**_scales(tensors.scaled)), stream)
             _runs[place.shape.kind] += 1
 
     def _stream(self):
@@ -103,7 +105,7 @@ class _Session:
 
     def _find(self, place, scaled):
         """The object of a place; made, where there is none yet. `scaled`: of the run for which it is."""
-        capturing = plans.is_captured(self.device)
+        capturing = self.on_gpu and plans.is_captured(self.device)
         made = place.made
         if made is None or not made.object.is_open:
             # Making an object loads the kernels of its products; one loaded beside a plan that waits would wait, too.
@@ -208,11 +210,12 @@ def session(group: str, device: torch.device) -> _Session:
         return known
 
 
-def known(group: str, device: torch.device, key: Any) -> Any:
-    """The session of a group and device with what it keeps of a call; None, where there is none."""
+def known(group: str, device: torch.device, key: Any, ranks: Optional[int] = None) -> Any:
+    """The session of a group and device with what it keeps of a call; None, where there is none, or it is of another
+    number of ranks."""
     of = _sessions.get((group, device))
     call = None if of is None else of.known.get(key)
-    if call is None:
+    if call is None or (ranks is not None and ranks != of.size):
         return None, None
     try:
         return (of, call) if process_group(group) is of.ranks else (None, None)
@@ -311,15 +314,20 @@ def type_name(tensor: torch.Tensor, allowed: Sequence[torch.dtype], what: str) -
 
 
 def _buffers(tensors, workspace):
-    scaled = tensors.scaled
-    one_value = scaled is not None and scaled.a_scale.numel() == 1
+    a, b, out, bias, gathered, _ = tensors
     return Buffers(
-        tensors.a.data_ptr(), [one.data_ptr() for one in tensors.b], [one.data_ptr() for one in tensors.out],
-        [one.data_ptr() for one in tensors.bias], scaled.a_scale.data_ptr() if one_value else None,
-        [one.data_ptr() if one.numel() == 1 else None for one in scaled.b_scales] if one_value else (),
-        None if tensors.gathered is None else tensors.gathered.data_ptr(),
+        a.data_ptr(), [one.data_ptr() for one in b], [one.data_ptr() for one in out],
+        [one.data_ptr() for one in bias] if bias else (), None, (), None if gathered is None else gathered.data_ptr(),
         None if workspace is None else workspace.data_ptr(),
     )  # fmt: skip
+
+
+def _scales(scaled):
+    """Members of Buffers; those of rows do not go through the C interface."""
+    if scaled.a_scale.numel() != 1:
+        return {}
+    b = [one.data_ptr() if one.numel() == 1 else None for one in scaled.b_scales]
+    return {"a_scale": scaled.a_scale.data_ptr(), "b_scale": b}
 
 
 def _text(shape):

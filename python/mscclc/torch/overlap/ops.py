@@ -16,24 +16,28 @@ from .calls import Gather, How, Sum, key_of
 from .gemm import multiply
 from .objects import Run
 
-_OPTIONS = 'str backend="auto", int chunks=0, str gemm="auto"'
-_MOST_CHUNKS = 64
+_OPTIONS = 'str backend="auto", int chunks=0, int budget=0, str gemm="auto"'
+_MOST_CHUNKS, _MOST_BUDGET = 64, (1 << 32) - 1
 
 Tensor, Tensors = torch.Tensor, Sequence[torch.Tensor]
 Gathered = Tuple[Optional[Tensor], List[Tensor]]
 
 
-def check_how(device: torch.device, backend: str, chunks: int, gemm: str) -> None:
+def check_how(device: torch.device, backend: str, chunks: int, budget: int, gemm: str) -> None:
     """UsageError: an option that all ops have is none."""
     objects.check_options(device, backend, gemm)
     if not 0 <= chunks <= _MOST_CHUNKS:
         raise UsageError(f"chunks is {chunks}; allowed are 1 to {_MOST_CHUNKS}, and 0: as measured")
+    if not 0 <= budget <= _MOST_BUDGET:
+        raise UsageError(f"budget is {budget}; allowed are 1 to {_MOST_BUDGET} multiprocessors, and 0: as measured")
 
 
-def _checked(A, backend, chunks, gemm):
-    """The library's name of A's type."""
-    check_how(A.device, backend, chunks, gemm)
-    return objects.type_name(A, WIDE, "A")
+def _checked(A, group, how):
+    """The library's names of the types, which are all A's."""
+    check_how(A.device, *how[1:])
+    type = objects.type_name(A, WIDE, "A")
+    objects.check_ranks(group, how.ranks)
+    return type, type, type
 
 
 def run_gathered(group: str, gemm: str, run: Run, shape: Shape) -> None:
@@ -60,19 +64,20 @@ _PLAIN = {"allgather_gemm": "torch.ops.mscclc.all_gather", "alltoall_gemm": "tor
 
 def all_gather_matmul(
     A: Tensor, Bs: Tensors, gather_dim: int, group_name: str, biases: Tensors, *, ranks: int, return_A: bool = True,
-    backend: str = "auto", chunks: int = 0, gemm: str = "auto",
+    backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> Gathered:  # fmt: skip
     """What the op does."""
-    key = key_of(("all_gather", gather_dim, ranks, backend, chunks, gemm), A, Bs, biases)
-    of, call = objects.known(group_name, A.device, key)
+    options = ("all_gather_matmul", gather_dim, return_A, backend, chunks, budget, gemm)
+    key = key_of(options, ((A,), Bs, biases))
+    of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
+        how = How(ranks, backend, chunks, budget, gemm)
         dim = shapes.dimension(A, gather_dim, "gather_dim")
-        type = _checked(A, backend, chunks, gemm)
-        objects.check_ranks(group_name, ranks)
+        types = _checked(A, group_name, how)
         if shapes.is_last(A, dim):
             return _gather_columns(A, Bs, group_name, biases, return_A, ranks)
         shapes.check_weights(A, Bs, biases, A.shape[-1])
-        call = Gather("allgather_gemm", A, Bs, biases, dim, How(ranks, (type, type, type), backend, chunks, gemm))
+        call = Gather("allgather_gemm", A, Bs, biases, dim, types, how)
     return gathered(of, call, key, group_name, call.tensors(A, Bs, biases, return_A))
 
 
@@ -95,7 +100,7 @@ def _run(of, call, key, group, run):
 
 
 def _fake_all_gather_matmul(
-    A, Bs, gather_dim, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, gemm="auto"
+    A, Bs, gather_dim, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, budget=0, gemm="auto"
 ) -> Gathered:
     dim = shapes.dimension(A, gather_dim, "gather_dim")
     if shapes.is_last(A, dim):
@@ -121,23 +126,24 @@ def _gather_columns(A, Bs, group_name, biases, return_A, ranks):
 
 def all_to_all_matmul(
     A: Tensor, Bs: Tensors, group_name: str, biases: Tensors, *, ranks: int, return_A: bool = True,
-    backend: str = "auto", chunks: int = 0, gemm: str = "auto",
+    backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> Gathered:  # fmt: skip
     """What the op does."""
-    key = key_of(("all_to_all", ranks, backend, chunks, gemm), A, Bs, biases)
-    of, call = objects.known(group_name, A.device, key)
+    options = ("all_to_all_matmul", return_A, backend, chunks, budget, gemm)
+    key = key_of(options, ((A,), Bs, biases))
+    of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
+        how = How(ranks, backend, chunks, budget, gemm)
         shapes.dimension(A, 0, "dimension")
-        type = _checked(A, backend, chunks, gemm)
-        objects.check_ranks(group_name, ranks)
+        types = _checked(A, group_name, how)
         shapes.divided(A.shape[0], ranks, f"dimension 0 of A, of shape {list(A.shape)},")
         shapes.check_weights(A, Bs, biases, A.shape[-1])
-        call = Gather("alltoall_gemm", A, Bs, biases, 0, How(ranks, (type, type, type), backend, chunks, gemm))
+        call = Gather("alltoall_gemm", A, Bs, biases, 0, types, how)
     return gathered(of, call, key, group_name, call.tensors(A, Bs, biases, return_A))
 
 
 def _fake_all_to_all_matmul(
-    A, Bs, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, gemm="auto"
+    A, Bs, group_name, biases, *, ranks, return_A=True, backend="auto", chunks=0, budget=0, gemm="auto"
 ) -> Gathered:
     shapes.dimension(A, 0, "dimension")
     shapes.divided(A.shape[0], ranks, f"dimension 0 of A, of shape {list(A.shape)},")
@@ -166,19 +172,18 @@ def run_reduced(group: str, gemm: str, run: Run, shape: Shape) -> None:
 
 def matmul_reduce_scatter(
     A: Tensor, B: Tensor, reduce_op: str, scatter_dim: int, group_name: str, bias: Optional[Tensor], *, ranks: int,
-    backend: str = "auto", chunks: int = 0, gemm: str = "auto",
+    backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> Tensor:  # fmt: skip
     """What the op does."""
-    others = (B,) if bias is None else (B, bias)
-    key = key_of(("reduce_scatter", reduce_op, scatter_dim, ranks, backend, chunks, gemm), A, others)
-    of, call = objects.known(group_name, A.device, key)
+    options = ("matmul_reduce_scatter", reduce_op, scatter_dim, backend, chunks, budget, gemm)
+    key = key_of(options, ((A, B, bias),))
+    of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
+        how = How(ranks, backend, chunks, budget, gemm)
         dim = shapes.dimension(A, scatter_dim, "scatter_dim")
-        type = _checked(A, backend, chunks, gemm)
-        objects.check_ranks(group_name, ranks)
+        types = _checked(A, group_name, how)
         _check_scatter(A, B, reduce_op, dim, ranks, bias)
-        how = How(ranks, (type, type, type), backend, chunks, gemm)
-        call = Sum("gemm_reducescatter", A, B, bias, reduce_op == "avg", dim, how)
+        call = Sum("gemm_reducescatter", A, B, bias, reduce_op == "avg", dim, types, how)
     return reduced(of, call, key, group_name, call.tensors(A, B, bias), bias)
 
 
@@ -207,7 +212,7 @@ def _check_scatter(A, B, reduce_op, dim, ranks, bias):
 
 
 def _fake_matmul_reduce_scatter(
-    A, B, reduce_op, scatter_dim, group_name, bias, *, ranks, backend="auto", chunks=0, gemm="auto"
+    A, B, reduce_op, scatter_dim, group_name, bias, *, ranks, backend="auto", chunks=0, budget=0, gemm="auto"
 ) -> torch.Tensor:
     dim = shapes.dimension(A, scatter_dim, "scatter_dim")
     leading = _check_scatter(A, B, reduce_op, dim, ranks, bias)
@@ -218,25 +223,24 @@ def _fake_matmul_reduce_scatter(
 
 def matmul_all_reduce(
     A: Tensor, B: Tensor, reduce_op: str, group_name: str, bias: Optional[Tensor], *, ranks: int,
-    replicated: bool = False, backend: str = "auto", chunks: int = 0, gemm: str = "auto",
+    replicated: bool = False, backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> Tensor:  # fmt: skip
     """What the op does."""
-    others = (B,) if bias is None else (B, bias)
-    key = key_of(("all_reduce", reduce_op, ranks, backend, chunks, gemm), A, others)
-    of, call = objects.known(group_name, A.device, key)
+    options = ("matmul_all_reduce", reduce_op, replicated, backend, chunks, budget, gemm)
+    key = key_of(options, ((A, B, bias),))
+    of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
+        how = How(ranks, backend, chunks, budget, gemm)
         shapes.dimension(A, 0, "dimension")
         _reduction(reduce_op)
-        type = _checked(A, backend, chunks, gemm)
-        objects.check_ranks(group_name, ranks)
+        types = _checked(A, group_name, how)
         shapes.check_weights(A, [B], [] if bias is None else [bias], A.shape[-1])
-        how = How(ranks, (type, type, type), backend, chunks, gemm)
-        call = Sum("gemm_allreduce", A, B, bias, reduce_op == "avg", 0, how)
+        call = Sum("gemm_allreduce", A, B, bias, reduce_op == "avg", 0, types, how)
     return reduced(of, call, key, group_name, call.tensors(A, B, bias), bias)
 
 
 def _fake_matmul_all_reduce(
-    A, B, reduce_op, group_name, bias, *, ranks, replicated=False, backend="auto", chunks=0, gemm="auto"
+    A, B, reduce_op, group_name, bias, *, ranks, replicated=False, backend="auto", chunks=0, budget=0, gemm="auto"
 ) -> torch.Tensor:
     shapes.dimension(A, 0, "dimension")
     _reduction(reduce_op)

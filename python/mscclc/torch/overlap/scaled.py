@@ -83,15 +83,16 @@ def _bias_list(biases, Bs, dtype):
 def all_gather_scaled_matmul(
     A: Tensor, Bs: Tensors, A_scale: Tensor, B_scales: Tensors, gather_dim: int, group_name: str, biases: Some,
     result_scales: Some, out_dtypes: Sequence[Any], use_fast_accum: Sequence[bool], *, ranks: int,
-    backend: str = "auto", chunks: int = 0, gemm: str = "auto",
+    backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> ops.Gathered:  # fmt: skip
     """What the op does."""
-    options = ("scaled_gather", gather_dim, tuple(out_dtypes), tuple(use_fast_accum), ranks, backend, chunks, gemm)
-    key = key_of(options, A, Bs, (A_scale,), B_scales, biases, result_scales)
-    of, call = objects.known(group_name, A.device, key)
+    how = How(ranks, backend, chunks, budget, gemm)
+    options = ("all_gather_scaled_matmul", gather_dim, *how[1:], *out_dtypes, *use_fast_accum)
+    key = key_of(options, ((A, A_scale), Bs, B_scales, biases, result_scales))
+    of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
         _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum)
-        objects.check_options(A.device, backend, gemm)
+        ops.check_how(A.device, *how[1:])
         objects.check_ranks(group_name, ranks)
     dim = gather_dim % A.dim()
     scale = _gathered_scale(A, A_scale, dim, ranks, group_name)
@@ -100,7 +101,7 @@ def all_gather_scaled_matmul(
         one_value = one_value and not any(one is not None for one in result_scales)
         types = _types(A, Bs, _dtypes(out_dtypes), gemm, one_value)
         bias = _bias_list(biases, Bs, DTYPE_OF[types[2]])
-        call = Gather("allgather_gemm", A, Bs, bias, dim, How(ranks, types, backend, chunks, gemm))
+        call = Gather("allgather_gemm", A, Bs, bias, dim, types, how)
     else:
         bias = _bias_list(biases, Bs, call.dtype)
     run = call.tensors(A, Bs, bias, True)
@@ -121,7 +122,7 @@ def _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast
 
 def _fake_all_gather_scaled_matmul(
     A, Bs, A_scale, B_scales, gather_dim, group_name, biases, result_scales, out_dtypes, use_fast_accum, *,
-    ranks, backend="auto", chunks=0, gemm="auto",
+    ranks, backend="auto", chunks=0, budget=0, gemm="auto",
 ):  # fmt: skip
     dim = _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum)
     widths = [B.shape[1] for B in Bs]
@@ -162,18 +163,20 @@ def scaled_matmul_reduce_scatter(
     A: Tensor, B: Tensor, A_scale: Tensor, B_scale: Tensor, reduce_op: str, orig_scatter_dim: int,
     scatter_dim_after_maybe_reshape: int, group_name: str, output_shape: Optional[Sequence[int]] = None,
     bias: Optional[Tensor] = None, result_scale: Optional[Tensor] = None, out_dtype: Any = None,
-    use_fast_accum: bool = False, *, ranks: int, backend: str = "auto", chunks: int = 0, gemm: str = "auto",
+    use_fast_accum: bool = False, *, ranks: int, backend: str = "auto", chunks: int = 0, budget: int = 0,
+    gemm: str = "auto",
 ) -> Tensor:  # fmt: skip
     """What the op does."""
     dim, rows_dim = orig_scatter_dim, scatter_dim_after_maybe_reshape
     shape = None if output_shape is None else tuple(output_shape)
-    options = ("scaled_scatter", reduce_op, dim, rows_dim, shape, out_dtype, use_fast_accum, ranks, backend, chunks,
-               gemm)  # fmt: skip
-    key = key_of(options, A, (B, A_scale, B_scale, bias, result_scale))
-    of, call = objects.known(group_name, A.device, key)
+    how = How(ranks, backend, chunks, budget, gemm)
+    options = ("scaled_matmul_reduce_scatter", reduce_op, dim, rows_dim, out_dtype, use_fast_accum, *how[1:],
+               *(shape or (None,)))  # fmt: skip
+    key = key_of(options, ((A, B, A_scale, B_scale, bias, result_scale),))
+    of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
         _check_reduced(A, B, B_scale, reduce_op, dim, rows_dim, ranks, output_shape)
-        objects.check_options(A.device, backend, gemm)
+        ops.check_how(A.device, *how[1:])
     whole = shape or (*A.shape[:-1], B.shape[1])
     scale = _scattered_scale(A, whole, dim, A_scale)
     rows = A.reshape(*whole[:-1], A.shape[-1])
@@ -183,8 +186,7 @@ def scaled_matmul_reduce_scatter(
         objects.check_ranks(group_name, ranks)
         if bias is not None:
             shapes.check_bias(bias, B, DTYPE_OF[types[2]])
-        how = How(ranks, types, backend, chunks, gemm)
-        call = Sum("gemm_reducescatter", rows, B, bias, reduce_op == "avg", dim, how)
+        call = Sum("gemm_reducescatter", rows, B, bias, reduce_op == "avg", dim, types, how)
     run = call.tensors(rows, B, bias)
     a = (run.a.data_ptr(), A.shape[-1])
     scaled = Scaled(scale.float(), [B_scale.float()], [result_scale], [use_fast_accum], a, [])
@@ -194,7 +196,7 @@ def scaled_matmul_reduce_scatter(
 def _fake_scaled_matmul_reduce_scatter(
     A, B, A_scale, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, group_name,
     output_shape=None, bias=None, result_scale=None, out_dtype=None, use_fast_accum=False, *,
-    ranks, backend="auto", chunks=0, gemm="auto",
+    ranks, backend="auto", chunks=0, budget=0, gemm="auto",
 ):  # fmt: skip
     result = _check_reduced(
         A, B, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, ranks, output_shape
