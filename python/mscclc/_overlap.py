@@ -1,5 +1,6 @@
 """Products that overlap with collectives, by ctypes: the part of mscclc.h that begins with mscclc_overlap_."""
 
+import contextlib
 import ctypes
 import json
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
@@ -179,7 +180,7 @@ class Overlap:
 
     def run(self, buffers: Buffers, stream: Optional[int]) -> None:
         """Queues a run on a stream of CUDA. On the host device, whose stream is the communicator's, it has ended
-        on return."""
+        on return, and where it fails."""
         if not self._handle:
             raise UsageError("the object is closed")
         call = self._call
@@ -197,6 +198,9 @@ class Overlap:
             if stream is None:
                 self._comm.synchronize()
         except LibraryError as error:
+            if stream is None:  # what is queued may still use the buffers, which the caller may free
+                with contextlib.suppress(LibraryError):
+                    self._comm.synchronize()
             self._raise_first(error)
 
     @property

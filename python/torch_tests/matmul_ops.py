@@ -509,14 +509,13 @@ def a_product_that_fails(ranks):
         raise ValueError(f"no product of {gemm.m} rows")
 
     comm = plans.communicator(ranks.gloo, device())
-    kept = [torch.ones(4, 8), torch.ones(8, 8), torch.empty(4, 8)]  # until close(): what is queued may use it
-    a, b, out = (one.data_ptr() for one in kept)
+    buffers = [torch.ones(4, 8), torch.ones(8, 8), torch.empty(4, 8)]
+    a, b, out = (one.data_ptr() for one in buffers)
 
     def run():
         made = Overlap(comm, Shape("gemm_allreduce", 4, 8, (8,), "f32", "f32", "f32", chunks=1), fails)
         workspace = torch.empty(made.workspace_bytes, dtype=torch.uint8)
         stream = torch.cuda.current_stream().cuda_stream if device().type == "cuda" else None
-        kept.extend([made, workspace])
         made.run(Buffers(a, [b], [out], workspace=workspace.data_ptr()), stream)
 
     raised = None
