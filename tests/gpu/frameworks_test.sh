@@ -1,2 +1,4 @@
 #!/bin/sh
-exec python3 -B tests/gpu/frameworks/run_test.py
+set -e
+python3 -B tests/gpu/frameworks/run_test.py
+python3 -B tests/gpu/frameworks/vllm_engine_test.py
