@@ -3,7 +3,7 @@
     python3 tests/gpu/frameworks/vllm_engine.py [--ranks 2] [--only NAMES] [--modes plugin nccl]
 
 Needs GPUs, vLLM, and mscclc's wheel, whose plug-in vLLM finds. The models are small, and made here: a configuration,
-and weights that each worker draws. Sums of two addends have the same bits whoever adds, so two ranks must give the
+and weights that each worker draws. Sums of two addends have the same bits in any library, so two ranks must give the
 same tokens in all modes; of more ranks that is not asked. Cases, each an engine with graphs and torch.compile:
 
     server       a long prompt in chunks; sleep and wake; then a worker is killed
