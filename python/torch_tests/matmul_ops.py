@@ -7,6 +7,7 @@ numbers are small and whole, all orders of additions have the same bits.
 import contextlib
 import datetime
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
@@ -530,6 +531,26 @@ def a_product_that_fails(ranks):
     comm.close()
 
 
+def a_run_that_fails_has_ended(ranks):
+    """On the host device, where the caller may then free what the run would use: here it has been queued whole."""
+    comm, ended = plans.communicator(ranks.gloo, torch.device("cpu")), threading.Event()
+    given = [torch.ones(*shape, device="cpu") for shape in ((4, 8), (8, 8), (4, 8))]
+    a, b, out = (one.data_ptr() for one in given)
+
+    def slow(gemm, stream):
+        time.sleep(0.2)
+        ended.set()
+
+    made = Overlap(comm, Shape("gemm_allreduce", 4, 8, (8,), "f32", "f32", "f32", chunks=1), slow)
+    workspace, run = torch.empty(made.workspace_bytes, dtype=torch.uint8, device="cpu"), made._run
+    made._run = lambda *given: run(*given) or 1
+    ended.clear()  # it may have been tried
+    refused(lambda: made.run(Buffers(a, [b], [out], workspace=workspace.data_ptr()), None))
+    assert ended.is_set()
+    made.close()
+    comm.close()
+
+
 def _calls(ranks, seed, wanted=False):
     """Each op once, on values of a seed, and what it must give. `wanted`: gradients are."""
     n, rank, group = ranks.size, ranks.rank, ranks.gloo
@@ -719,6 +740,6 @@ CHECKS = [
     backends_have_the_same_bits, budgets_are_kept, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object,
     scales_are_not_kept, nothing_to_do, nothing_to_scale, memory_of_any_kind, groups_beside_one_another, what_is_wrong,
     queries, one_rank_asks_alone, in_graphs, captures_are_of_the_tensors_device, a_product_that_fails,
-    shapes_that_come_again, what_is_known_is_not_checked_again, a_group_that_is_gone, who_watches_sees_ops,
+    a_run_that_fails_has_ended, shapes_that_come_again, what_is_known_is_not_checked_again, a_group_that_is_gone, who_watches_sees_ops,
     what_ranks_do_unlike_one_another, first_calls_of_threads_in_crossed_order, waits_as_long_as_the_group, closed_and_made_again,
 ]  # fmt: skip
