@@ -444,10 +444,11 @@ def _calls(ranks, seed, wanted=False):
 def shapes_that_come_again(ranks):
     """What was worked out for a call serves others whose memory is elsewhere, at odd places too, and no others."""
     for seed in (1, 11, 21, 31):
-        for name, (call, wanted) in _calls(ranks, seed).items():
-            equal(call(), wanted, name)
-            with torch.inference_mode():
-                equal(call(), wanted, f"{name}, without gradients")
+        for all in (_calls(ranks, seed), *scaled.calls(ranks, seed)):
+            for name, (call, wanted) in all.items():
+                equal(call(), wanted, name)
+                with torch.inference_mode():
+                    equal(call(), wanted, f"{name}, without gradients")
     A, B = matrix((4 * ranks.size, 6), 1, ranks.rank), matrix((6, 8), 2, 0)
     reduce = lambda A, **more: ops.matmul_all_reduce(A, B, more.pop("op", "sum"), ranks.gloo, **more)  # noqa: E731
     wanted = reduce(A)
@@ -468,8 +469,8 @@ def shapes_that_come_again(ranks):
 def what_is_known_is_not_checked_again(ranks):
     """With gradients or without; what is not plain, or is changed meanwhile, goes the long way."""
     A, B = matrix((2 * ranks.size, 10), 1, ranks.rank), matrix((10, 8), 2, 0)  # columns of no other check
-    for wanted in (False, True):
-        for name, (call, _) in _calls(ranks, 1, wanted).items():
+    for all in (*(_calls(ranks, 1, wanted) for wanted in (False, True)), *scaled.calls(ranks, 1)):
+        for name, (call, _) in all.items():
             call()
             with mock.patch.object(eager, "op", lambda *_: None):
                 assert call() is not None, name
@@ -527,7 +528,7 @@ class _Subclass(torch.Tensor):
 
 def who_watches_sees_ops(ranks):
     """Plain eager calls go past torch's dispatcher; modes, profilers, subclasses and lazy values do not notice."""
-    for name, (call, wanted) in _calls(ranks, 1).items():
+    for name, (call, wanted) in {**_calls(ranks, 1), **scaled.calls(ranks, 1)[0]}.items():
         call()
         with _Calls() as calls:
             equal(call(), wanted, name)

@@ -30,7 +30,7 @@ def eights(ranks, shape, seed, dtype=torch.float8_e4m3fn):
     return [one.to(dtype) for one in of_all(ranks, shape, seed)]
 
 
-def scales_of(count, seed, rank=0):
+def scales_of(shape, seed, rank=0):
     """1 and 2, so that sums of whole numbers stay exact in 8 bits."""
     random = torch.Generator("cpu").manual_seed(100 * seed + rank)
-    return 2.0 ** torch.randint(0, 2, (count,), generator=random, device="cpu").to(device())
+    return 2.0 ** torch.randint(0, 2, shape, generator=random, device="cpu").to(device())
