@@ -26,6 +26,7 @@ import torch.distributed as dist
 from . import _overlap
 from .errors import UsageError
 from .torch.overlap import eager, objects
+from .torch.overlap.calls import options_of
 from .torch.overlap.objects import close, runs
 
 __all__ = [
@@ -166,10 +167,14 @@ def all_gather_scaled_matmul(
 ) -> Tuple[torch.Tensor, List[torch.Tensor]]:  # fmt: skip
     """all_gather_matmul() of 8-bit floats, with scales: one value for A, the same on all ranks, or one for each row,
     of this rank's rows or of all; one value for B, or one for each column. No gradients."""
-    _check_scales(A_scale=A_scale)
     name, Bs, B_scales = _name(group), _list(Bs, "Bs"), _list(B_scales, "B_scales")
     fast, dtypes = list(use_fast_accum), list(out_dtypes)
     biases, result_scales = _list(biases, "biases"), _list(result_scales, "result_scales")
+    options = ("all_gather_scaled_matmul", gather_dim, backend, chunks, budget, gemm, *dtypes, *fast)
+    of, call, _ = eager.known(name, options, ((A, A_scale), Bs, B_scales, biases, result_scales))
+    if call is not None:
+        return call.run(of, A, Bs, A_scale, B_scales, biases, result_scales)
+    _check_scales(A_scale=A_scale)
     some = [one for one in (*biases, *result_scales) if one is not None]
     tensors, numbers = (A, *Bs, A_scale, *B_scales, *some), (gather_dim, chunks, budget)
     op = eager.op("all_gather_scaled_matmul", tensors, (name, backend, gemm), numbers, fast, dtypes)
@@ -189,11 +194,17 @@ def scaled_matmul_reduce_scatter(
     """matmul_reduce_scatter() of 8-bit floats, with scales as for all_gather_scaled_matmul(). The bias is added once,
     to the sum, where torch.ops.symm_mem adds it at every rank. `output_shape`: of the product before it is
     scattered. No gradients."""
-    _check_scales(A_scale=A_scale, B_scale=B_scale)
     name, dims = _name(group), (orig_scatter_dim, scatter_dim_after_maybe_reshape)
-    some = [one for one in (bias, result_scale) if one is not None]
     # What is no list of numbers is for the dispatcher to refuse.
-    sizes = () if output_shape is None else output_shape if isinstance(output_shape, (list, tuple)) else (None,)
+    is_shape = output_shape is None or isinstance(output_shape, (list, tuple))
+    options = ("scaled_matmul_reduce_scatter", reduce_op, *dims, backend, chunks, budget, gemm, out_dtype,
+               use_fast_accum, *(options_of(output_shape) if is_shape else ()))  # fmt: skip
+    of, call, _ = eager.known(name, options, ((A, B, A_scale, B_scale, result_scale, bias),))
+    if call is not None:
+        return call.run(of, A, B, A_scale, B_scale, result_scale, bias)
+    _check_scales(A_scale=A_scale, B_scale=B_scale)
+    some = [one for one in (bias, result_scale) if one is not None]
+    sizes = () if output_shape is None else output_shape if is_shape else (None,)
     tensors, numbers = (A, B, A_scale, B_scale, *some), (*dims, chunks, budget, *sizes)
     texts, dtypes = (reduce_op, name, backend, gemm), () if out_dtype is None else (out_dtype,)
     op = eager.op("scaled_matmul_reduce_scatter", tensors, texts, numbers, (use_fast_accum,), dtypes)

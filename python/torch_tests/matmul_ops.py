@@ -7,14 +7,16 @@ numbers are small and whole, all orders of additions have the same bits.
 import contextlib
 import datetime
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
+import matmul_scaled as scaled
 import torch
 import torch.distributed as dist
 from checks import PATIENCE, device, equal, refused
+from matmul_values import TYPES_8, columns_first, eights, matrix, normal, of_all
 from torch._subclasses import FakeTensor, FakeTensorMode
-from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mscclc import ops
@@ -25,32 +27,11 @@ from mscclc.torch.overlap import eager, objects
 from mscclc.torch.overlap import ops as direct
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
-TYPES_8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 BACKENDS = ("auto", "mscclc", "serial")
 
 
-def _matrix(shape, seed, rank, dtype=torch.float32):
-    """Whole numbers from -2 to 2, of a rank."""
-    random = torch.Generator("cpu").manual_seed(100 * seed + rank)
-    return torch.randint(-2, 3, shape, generator=random, device="cpu").to(device(), dtype)
-
-
-def _normal(shape, seed, rank, dtype=torch.float32):
-    random = torch.Generator("cpu").manual_seed(100 * seed + rank)
-    return torch.randn(shape, generator=random, device="cpu").to(device(), dtype)
-
-
-def _all(ranks, shape, seed, dtype=torch.float32, make=_matrix):
-    return [make(shape, seed, rank, dtype) for rank in range(ranks.size)]
-
-
-def _columns_first(matrix):
-    """The same values, whose columns lie one after the other, as nn.Linear's weight.t()."""
-    return matrix.t().contiguous().t()
-
-
 def _gathered(ranks, shape, dim, Bs, biases, dtype=torch.float32):
-    whole = torch.cat(_all(ranks, shape, 1, dtype), dim)
+    whole = torch.cat(of_all(ranks, shape, 1, dtype), dim)
     outs = [whole.float() @ B.float() for B in Bs]
     outs = [out + bias.float() for out, bias in zip(outs, biases)] if biases else outs
     return whole, [out.to(dtype) for out in outs]
@@ -60,11 +41,11 @@ def gathers(ranks):
     group = ranks.gloo
     for dtype in TYPES:
         for shape, dim in (((4, 6), 0), ((4, 3, 6), 0), ((2, 4, 6), 1), ((2, 3, 4, 6), -2), ((1, 8), 0)):
-            Bs = [_matrix((shape[-1], n), 2 + n, 0, dtype) for n in (5, 8)]
-            biases = [_matrix((n,), 20 + n, 0, dtype) for n in (5, 8)]
-            Bs[1] = _columns_first(Bs[1])
+            Bs = [matrix((shape[-1], n), 2 + n, 0, dtype) for n in (5, 8)]
+            biases = [matrix((n,), 20 + n, 0, dtype) for n in (5, 8)]
+            Bs[1] = columns_first(Bs[1])
             for given in ([], biases):
-                A = _matrix(shape, 1, ranks.rank, dtype)
+                A = matrix(shape, 1, ranks.rank, dtype)
                 whole, outs = _gathered(ranks, shape, dim, Bs, given, dtype)
                 found, products = ops.all_gather_matmul(A, Bs, dim, group, biases=given)
                 equal(found, whole, f"A of {shape} along {dim}")
@@ -77,9 +58,9 @@ def gathers(ranks):
 
 def gathers_columns(ranks):
     shape = (3, 2, 4)
-    B, bias = _matrix((4 * ranks.size, 5), 3, 0), _matrix((5,), 4, 0)
+    B, bias = matrix((4 * ranks.size, 5), 3, 0), matrix((5,), 4, 0)
     whole, outs = _gathered(ranks, shape, -1, [B], [bias])
-    found, products = ops.all_gather_matmul(_matrix(shape, 1, ranks.rank), [B], -1, ranks.gloo, biases=[bias])
+    found, products = ops.all_gather_matmul(matrix(shape, 1, ranks.rank), [B], -1, ranks.gloo, biases=[bias])
     equal(found, whole)
     equal(products[0], outs[0])
 
@@ -88,20 +69,20 @@ def scatters(ranks):
     n = ranks.size
     for dtype in TYPES:
         for shape, dim in (((4 * n, 6), 0), ((2 * n, 3, 6), 0), ((3, 2 * n, 6), 1), ((3, 2 * n, 2, 6), -3)):
-            As, Bs = _all(ranks, shape, 1, dtype), _all(ranks, (6, 8), 2, dtype)
+            As, Bs = of_all(ranks, shape, 1, dtype), of_all(ranks, (6, 8), 2, dtype)
             for op in ("sum", "avg"):
                 total = sum(A.float() @ B.float() for A, B in zip(As, Bs))
                 wanted = total.to(dtype) / n if op == "avg" else total.to(dtype)
-                for B in (Bs[ranks.rank], _columns_first(Bs[ranks.rank])):
+                for B in (Bs[ranks.rank], columns_first(Bs[ranks.rank])):
                     found = ops.matmul_reduce_scatter(As[ranks.rank], B, op, dim, ranks.gloo)
                     equal(found, wanted.chunk(n, dim)[ranks.rank], f"{shape} along {dim}, {op}")
 
 
 def scatters_columns(ranks):
     n = ranks.size
-    As, Bs = _all(ranks, (3, 5, 6), 1), _all(ranks, (6, 2 * n), 2)
-    bias = _matrix((2,), 3, ranks.rank)
-    for B in (Bs[ranks.rank], _columns_first(Bs[ranks.rank])):
+    As, Bs = of_all(ranks, (3, 5, 6), 1), of_all(ranks, (6, 2 * n), 2)
+    bias = matrix((2,), 3, ranks.rank)
+    for B in (Bs[ranks.rank], columns_first(Bs[ranks.rank])):
         found = ops.matmul_reduce_scatter(As[ranks.rank], B, "sum", -1, ranks.gloo, bias=bias)
         equal(found, sum(A @ B for A, B in zip(As, Bs)).chunk(n, -1)[ranks.rank] + bias)
 
@@ -110,7 +91,7 @@ def reduces(ranks):
     """Rows need be no multiple of the ranks."""
     for dtype in TYPES:
         for shape in ((4, 6), (7, 6), (3, 5, 6)):
-            As, Bs = _all(ranks, shape, 1, dtype), _all(ranks, (6, 8), 2, dtype)
+            As, Bs = of_all(ranks, shape, 1, dtype), of_all(ranks, (6, 8), 2, dtype)
             wanted = sum(A.float() @ B.float() for A, B in zip(As, Bs)).to(dtype)
             found = ops.matmul_all_reduce(As[ranks.rank], Bs[ranks.rank], "sum", ranks.gloo)
             equal(found, wanted, f"{shape} {dtype}")
@@ -120,10 +101,10 @@ def reduces(ranks):
 
 def exchanges(ranks):
     n, rank = ranks.size, ranks.rank
-    Bs, biases = [_matrix((6, 5), 2, rank), _matrix((6, 3), 3, rank)], [_matrix((5,), 4, 0), _matrix((3,), 5, 0)]
-    parts = [A.chunk(n)[rank] for A in _all(ranks, (2 * n, 3, 6), 1)]
+    Bs, biases = [matrix((6, 5), 2, rank), matrix((6, 3), 3, rank)], [matrix((5,), 4, 0), matrix((3,), 5, 0)]
+    parts = [A.chunk(n)[rank] for A in of_all(ranks, (2 * n, 3, 6), 1)]
     come = torch.cat(parts)
-    found, products = ops.all_to_all_matmul(_matrix((2 * n, 3, 6), 1, rank), Bs, ranks.gloo, biases=biases)
+    found, products = ops.all_to_all_matmul(matrix((2 * n, 3, 6), 1, rank), Bs, ranks.gloo, biases=biases)
     equal(found, come)
     for one, B, bias in zip(products, Bs, biases, strict=True):
         equal(one, come @ B + bias)
@@ -131,7 +112,7 @@ def exchanges(ranks):
 
 def bias_is_added_once(ranks):
     n = ranks.size
-    As, Bs, bias = _all(ranks, (2 * n, 4), 1), _all(ranks, (4, 6), 2), torch.full((6,), 100.0)
+    As, Bs, bias = of_all(ranks, (2 * n, 4), 1), of_all(ranks, (4, 6), 2), torch.full((6,), 100.0)
     total = sum(A @ B for A, B in zip(As, Bs))
     A, B = As[ranks.rank], Bs[ranks.rank]
     for backend in BACKENDS:
@@ -149,7 +130,7 @@ def backends_have_the_same_bits(ranks):
     """Of values that are rounded, for the same chunks; and within a tolerance of products of whole matrices."""
     n, rank = ranks.size, ranks.rank
     for dtype in TYPES:
-        As, Bs = (_all(ranks, shape, seed, dtype, _normal) for shape, seed in (((8 * n, 40), 1), ((40, 24), 2)))
+        As, Bs = (of_all(ranks, shape, seed, dtype, normal) for shape, seed in (((8 * n, 40), 1), ((40, 24), 2)))
         shard = As[rank][:8]
         for chunks in (1, 2, 3, 4):
             found = {}
@@ -158,7 +139,7 @@ def backends_have_the_same_bits(ranks):
             for backend in backends:
                 how = {"backend": backend, "chunks": chunks}
                 found[backend] = [
-                    *ops.all_gather_matmul(shard, [Bs[0], _columns_first(Bs[-1])], 0, ranks.gloo, **how)[1],
+                    *ops.all_gather_matmul(shard, [Bs[0], columns_first(Bs[-1])], 0, ranks.gloo, **how)[1],
                     ops.matmul_reduce_scatter(As[rank], Bs[rank], "sum", 0, ranks.gloo, **how),
                     ops.matmul_all_reduce(As[rank], Bs[rank], "sum", ranks.gloo, **how),
                     ops.all_to_all_matmul(As[rank], [Bs[0]], ranks.gloo, **how)[1][0],
@@ -176,8 +157,8 @@ def backends_have_the_same_bits(ranks):
 def budgets_are_kept(ranks):
     """By plans, which are refused one that is too small; products leave it free, by serial, too."""
     n, rank, group, bits = ranks.size, ranks.rank, ranks.gloo, {}
-    As, Bs = (_all(ranks, shape, seed, make=_normal) for shape, seed in (((8 * n, 40), 1), ((40, 24), 2)))
-    eight, B8 = _eight(ranks, (8 * n, 16), 1)[rank], _columns_first(_matrix((16, 32), 2, 0).to(TYPES_8[0]))
+    As, Bs = (of_all(ranks, shape, seed, make=normal) for shape, seed in (((8 * n, 40), 1), ((40, 24), 2)))
+    eight, B8 = eights(ranks, (8 * n, 16), 1)[rank], columns_first(matrix((16, 32), 2, 0).to(TYPES_8[0]))
     one, no, bf16 = torch.tensor(1.0), [None], torch.bfloat16
     for backend in ("serial", "mscclc", "copy_engine"):
         how = {"backend": backend, "chunks": 2, "budget": 8}
@@ -203,98 +184,6 @@ def budgets_are_kept(ranks):
                 refused(lambda: call(**{**how, "budget": 3}), "thread blocks", "budget = 3")  # noqa: B023
 
 
-def _eight(ranks, shape, seed, dtype=torch.float8_e4m3fn):
-    return [one.to(dtype) for one in _all(ranks, shape, seed)]
-
-
-def _scales(count, seed, rank=0):
-    """1 and 2, so that sums of whole numbers stay exact in 8 bits."""
-    random = torch.Generator("cpu").manual_seed(100 * seed + rank)
-    return 2.0 ** torch.randint(0, 2, (count,), generator=random, device="cpu").to(device())
-
-
-def scaled_gathers(ranks):
-    rank, shape, no = ranks.rank, (4, 2, 16), [None, None]
-    As = _eight(ranks, shape, 1)
-    whole = torch.cat(As).float()
-    Bs = [_matrix((16, n), 2 + n, 0).to(TYPES_8[0]).t().contiguous().t() for n in (16, 32)]
-    rows = torch.cat([_scales(8, 5, r) for r in range(ranks.size)]).view(-1, 2, 1)
-    one, per_B = torch.tensor(0.5), [torch.tensor(2.0), torch.tensor(0.25)]
-    columns = [_scales(B.shape[1], 6).view(1, -1) for B in Bs]
-    for type, A_scale, all_rows, B_scales in (
-        (torch.float32, one, one, per_B), (torch.bfloat16, one, one, per_B),
-        (torch.bfloat16, rows[4 * rank:4 * rank + 4], rows, columns), (torch.bfloat16, rows, rows, columns),
-    ):  # fmt: skip
-        biases = [_matrix((16,), 3, 0, type), None]
-        found, products = ops.all_gather_scaled_matmul(
-            As[rank], Bs, A_scale, B_scales, 0, ranks.gloo, biases, no, [type] * 2, [False] * 2
-        )
-        equal(found.float(), whole)
-        for product, B, scale, bias in zip(products, Bs, B_scales, biases, strict=True):
-            wanted = (whole.view(-1, 16) @ B.float()).view(*whole.shape[:-1], -1) * all_rows * scale.view(-1)
-            wanted = wanted if bias is None else wanted + bias.float()
-            equal(product, wanted.to(type), f"{type}, scale of shape {list(A_scale.shape)}")
-
-
-def scaled_scatters(ranks):
-    n, rank = ranks.size, ranks.rank
-    for type_a, type_b in ((TYPES_8[0], TYPES_8[0]), (TYPES_8[0], TYPES_8[1]), (TYPES_8[1], TYPES_8[0])):
-        As, Bs = _eight(ranks, (3, 4 * n, 16), 1, type_a), _eight(ranks, (16, 16), 2, type_b)
-        bias = _matrix((16,), 3, 0, torch.bfloat16)
-        rows = [_scales(12 * n, 5, r).view(3, -1, 1) for r in range(n)]
-        columns = [_scales(16, 6, r).view(1, -1) for r in range(n)]
-        ones, halves = [torch.tensor(2.0)] * n, [torch.tensor(0.5)] * n
-        by_rows = device().type == "cpu" or type_a == type_b  # torch's products on GPUs
-        for A_scales, B_scales in ((ones, halves), (rows, columns))[:2 if by_rows else 1]:
-            partial = [A.float() @ B.float() * a * b.view(-1) for A, B, a, b in zip(As, Bs, A_scales, B_scales)]
-            wanted = (sum(partial) + bias.float()).bfloat16().chunk(n, 1)[rank]
-            B = Bs[rank].t().contiguous().t()
-            found = ops.scaled_matmul_reduce_scatter(
-                As[rank], B, A_scales[rank], B_scales[rank], "sum", 1, 1, ranks.gloo, [3, 4 * n, 16], bias,
-                None, torch.bfloat16,
-            )  # fmt: skip
-            equal(found, wanted)
-            # As compiled graphs have it: rows that were flattened before.
-            flat = A_scales[rank] if A_scales[rank].dim() == 0 else A_scales[rank].flatten(0, 1)
-            found = ops.scaled_matmul_reduce_scatter(
-                As[rank].flatten(0, 1), B, flat, B_scales[rank], "sum", 1, 0, ranks.gloo, [3, 4 * n, 16], bias,
-                None, torch.bfloat16,
-            )  # fmt: skip
-            equal(found, wanted)
-
-
-def each_kind_of_scales_has_an_object(ranks):
-    """To make one loads its kernels, and torch takes others for scales of rows, for columns, or for fast sums."""
-    A, B = _eight(ranks, (4, 16), 1)[ranks.rank], _matrix((16, 48), 2, 0).to(TYPES_8[0]).t().contiguous().t()
-    one, rows, columns = torch.tensor(1.0), _scales(4, 5, ranks.rank).view(4, 1), _scales(48, 6).view(1, 48)
-
-    def objects_after(A_scale, B_scale, fast):
-        ops.all_gather_scaled_matmul(
-            A, [B], A_scale, [B_scale], 0, ranks.gloo, [None], [None], [torch.bfloat16], [fast]
-        )
-        return len(ops.explain(ranks.gloo, device()))
-
-    first = objects_after(one, one, False)
-    assert objects_after(rows, columns, False) == first + 1
-    assert objects_after(one, one, True) == first + 2
-    assert objects_after(2 * rows, 2 * columns, False) == first + 2
-
-
-def scales_are_not_kept(ranks):
-    """Neither by the call that makes an object nor by one that finds it."""
-    A, B = _eight(ranks, (4 * ranks.size, 16), 1)[ranks.rank], _columns_first(_matrix((16, 64), 2, 0).to(TYPES_8[0]))
-    no, bf16 = [None], [torch.bfloat16]
-    for _ in range(2):
-        scales = [torch.tensor(2.0) for _ in range(4)]
-        ops.all_gather_scaled_matmul(A, [B], scales[0], [scales[1]], 0, ranks.gloo, no, no, bf16, [False])
-        ops.scaled_matmul_reduce_scatter(
-            A, B, scales[2], scales[3], "sum", 0, 0, ranks.gloo, None, None, None, torch.bfloat16
-        )
-        kept = [StorageWeakRef(one.untyped_storage()) for one in scales]
-        del scales
-        assert all(one.expired() for one in kept)
-
-
 def nothing_to_do(ranks):
     n = ranks.size
     whole, (out,) = ops.all_gather_matmul(torch.ones(0, 4), [torch.ones(4, 3)], 0, ranks.gloo)
@@ -313,27 +202,11 @@ def nothing_to_do(ranks):
     assert found.shape == (0, 2, 3)
 
 
-def nothing_to_scale(ranks):
-    """One weight has no columns; the other's scale, of the tensor or of columns, is still its own."""
-    As, type = _eight(ranks, (4, 16), 1), torch.bfloat16
-    Bs = [_matrix((16, n), 2, 0).to(TYPES_8[0]).t().contiguous().t() for n in (0, 16)]
-    rows = _scales(4, 5).view(4, 1)
-    for A_scale, all_rows, B_scales in (
-        (torch.tensor(0.5), torch.tensor(0.5), [torch.tensor(4.0), torch.tensor(2.0)]),
-        (rows, rows.repeat(ranks.size, 1), [torch.ones(1, 0), _scales(16, 6).view(1, 16)]),
-    ):
-        _, (none, some) = ops.all_gather_scaled_matmul(
-            As[ranks.rank], Bs, A_scale, B_scales, 0, ranks.gloo, [None] * 2, [None] * 2, [type] * 2, [False] * 2
-        )
-        equal(none, torch.ones(4 * ranks.size, 0, dtype=type))
-        equal(some, (torch.cat(As).float() @ Bs[1].float() * all_rows * B_scales[1].view(-1)).to(type))
-
-
 def memory_of_any_kind(ranks):
     """Strides, odd offsets, inputs that need a copy; the inputs stay as they are."""
-    wide = _matrix((9, 13), 1, ranks.rank)
+    wide = matrix((9, 13), 1, ranks.rank)
     for A in (wide[1:5, 1:7], wide.t()[1:5, 2:8], wide.flatten()[1:25].view(4, 6)):
-        before, B = A.clone(), _matrix((13, 6), 2, 0)[1:7, :5]
+        before, B = A.clone(), matrix((13, 6), 2, 0)[1:7, :5]
         parts = [torch.empty_like(before, memory_format=torch.contiguous_format) for _ in range(ranks.size)]
         dist.all_gather(parts, before.contiguous(), group=ranks.gloo)
         whole, (out,) = ops.all_gather_matmul(A, [B], 0, ranks.gloo)
@@ -453,7 +326,7 @@ def in_graphs(ranks):
     if device().type != "cuda":
         return
     n, x, out = ranks.size, torch.zeros(4, 16), {}
-    B, half = _matrix((16, 32), 2, 0), _matrix((32, 16), 3, 0)
+    B, half = matrix((16, 32), 2, 0), matrix((32, 16), 3, 0)
 
     def layer():
         _, (wide,) = ops.all_gather_matmul(x, [B], 0, ranks.gloo, backend="mscclc")
@@ -465,12 +338,12 @@ def in_graphs(ranks):
         layer()
     replayed = out["part"]
     for seed in range(3):
-        x.copy_(_matrix((4, 16), seed, ranks.rank))
+        x.copy_(matrix((4, 16), seed, ranks.rank))
         graph.replay()
         torch.cuda.synchronize()
-        equal(replayed, n * (_matrix((4, 16), seed, ranks.rank) @ B @ half), f"replay {seed}")
+        equal(replayed, n * (matrix((4, 16), seed, ranks.rank) @ B @ half), f"replay {seed}")
         layer()  # beside the graph
-        equal(out["part"], n * (_matrix((4, 16), seed, ranks.rank) @ B @ half), f"call {seed}")
+        equal(out["part"], n * (matrix((4, 16), seed, ranks.rank) @ B @ half), f"call {seed}")
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         layer()
@@ -530,11 +403,31 @@ def a_product_that_fails(ranks):
     comm.close()
 
 
+def a_run_that_fails_has_ended(ranks):
+    """On the host device, where the caller may then free what the run would use: here it has been queued whole."""
+    comm, ended = plans.communicator(ranks.gloo, torch.device("cpu")), threading.Event()
+    given = [torch.ones(*shape, device="cpu") for shape in ((4, 8), (8, 8), (4, 8))]
+    a, b, out = (one.data_ptr() for one in given)
+
+    def slow(gemm, stream):
+        time.sleep(0.2)
+        ended.set()
+
+    made = Overlap(comm, Shape("gemm_allreduce", 4, 8, (8,), "f32", "f32", "f32", chunks=1), slow)
+    workspace, run = torch.empty(made.workspace_bytes, dtype=torch.uint8, device="cpu"), made._run
+    made._run = lambda *given: run(*given) or 1
+    ended.clear()  # it may have been tried
+    refused(lambda: made.run(Buffers(a, [b], [out], workspace=workspace.data_ptr()), None))
+    assert ended.is_set()
+    made.close()
+    comm.close()
+
+
 def _calls(ranks, seed, wanted=False):
     """Each op once, on values of a seed, and what it must give. `wanted`: gradients are."""
     n, rank, group = ranks.size, ranks.rank, ranks.gloo
-    As, Bs = _all(ranks, (2 * n, 6), seed), _all(ranks, (6, 8), seed + 1)
-    bias, B = _matrix((8,), seed + 2, 0), _columns_first(Bs[rank])
+    As, Bs = of_all(ranks, (2 * n, 6), seed), of_all(ranks, (6, 8), seed + 1)
+    bias, B = matrix((8,), seed + 2, 0), columns_first(Bs[rank])
     total, whole = sum(A @ B for A, B in zip(As, Bs)), torch.cat(As)
     come = torch.cat([A.chunk(n)[rank] for A in As])
     A = As[rank].requires_grad_(wanted)
@@ -551,11 +444,12 @@ def _calls(ranks, seed, wanted=False):
 def shapes_that_come_again(ranks):
     """What was worked out for a call serves others whose memory is elsewhere, at odd places too, and no others."""
     for seed in (1, 11, 21, 31):
-        for name, (call, wanted) in _calls(ranks, seed).items():
-            equal(call(), wanted, name)
-            with torch.inference_mode():
-                equal(call(), wanted, f"{name}, without gradients")
-    A, B = _matrix((4 * ranks.size, 6), 1, ranks.rank), _matrix((6, 8), 2, 0)
+        for all in (_calls(ranks, seed), *scaled.calls(ranks, seed)):
+            for name, (call, wanted) in all.items():
+                equal(call(), wanted, name)
+                with torch.inference_mode():
+                    equal(call(), wanted, f"{name}, without gradients")
+    A, B = matrix((4 * ranks.size, 6), 1, ranks.rank), matrix((6, 8), 2, 0)
     reduce = lambda A, **more: ops.matmul_all_reduce(A, B, more.pop("op", "sum"), ranks.gloo, **more)  # noqa: E731
     wanted = reduce(A)
     for offset in range(4):
@@ -574,9 +468,9 @@ def shapes_that_come_again(ranks):
 
 def what_is_known_is_not_checked_again(ranks):
     """With gradients or without; what is not plain, or is changed meanwhile, goes the long way."""
-    A, B = _matrix((2 * ranks.size, 10), 1, ranks.rank), _matrix((10, 8), 2, 0)  # columns of no other check
-    for wanted in (False, True):
-        for name, (call, _) in _calls(ranks, 1, wanted).items():
+    A, B = matrix((2 * ranks.size, 10), 1, ranks.rank), matrix((10, 8), 2, 0)  # columns of no other check
+    for all in (*(_calls(ranks, 1, wanted) for wanted in (False, True)), *scaled.calls(ranks, 1)):
+        for name, (call, _) in all.items():
             call()
             with mock.patch.object(eager, "op", lambda *_: None):
                 assert call() is not None, name
@@ -634,7 +528,7 @@ class _Subclass(torch.Tensor):
 
 def who_watches_sees_ops(ranks):
     """Plain eager calls go past torch's dispatcher; modes, profilers, subclasses and lazy values do not notice."""
-    for name, (call, wanted) in _calls(ranks, 1).items():
+    for name, (call, wanted) in {**_calls(ranks, 1), **scaled.calls(ranks, 1)[0]}.items():
         call()
         with _Calls() as calls:
             equal(call(), wanted, name)
@@ -642,7 +536,7 @@ def who_watches_sees_ops(ranks):
         with torch.profiler.profile() as profile:
             equal(call(), wanted, name)
         assert f"mscclc::{name}" in {one.key for one in profile.key_averages()}, name
-    A, B = _matrix((2 * ranks.size, 6), 1, ranks.rank), _matrix((6, 8), 2, 0)
+    A, B = matrix((2 * ranks.size, 6), 1, ranks.rank), matrix((6, 8), 2, 0)
     assert eager.op("matmul_all_reduce", (A, B)) is direct.matmul_all_reduce
     with torch.device(A.device):
         assert eager.op("matmul_all_reduce", (A, B)) is direct.matmul_all_reduce
@@ -716,9 +610,9 @@ def closed_and_made_again(ranks):
 
 CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
-    backends_have_the_same_bits, budgets_are_kept, scaled_gathers, scaled_scatters, each_kind_of_scales_has_an_object,
-    scales_are_not_kept, nothing_to_do, nothing_to_scale, memory_of_any_kind, groups_beside_one_another, what_is_wrong,
-    queries, one_rank_asks_alone, in_graphs, captures_are_of_the_tensors_device, a_product_that_fails,
-    shapes_that_come_again, what_is_known_is_not_checked_again, a_group_that_is_gone, who_watches_sees_ops,
-    what_ranks_do_unlike_one_another, first_calls_of_threads_in_crossed_order, waits_as_long_as_the_group, closed_and_made_again,
+    backends_have_the_same_bits, budgets_are_kept, *scaled.CHECKS, nothing_to_do, memory_of_any_kind,
+    groups_beside_one_another, what_is_wrong, queries, one_rank_asks_alone, in_graphs,
+    captures_are_of_the_tensors_device, a_product_that_fails, a_run_that_fails_has_ended, shapes_that_come_again,
+    what_is_known_is_not_checked_again, a_group_that_is_gone, who_watches_sees_ops, what_ranks_do_unlike_one_another,
+    first_calls_of_threads_in_crossed_order, waits_as_long_as_the_group, closed_and_made_again,
 ]  # fmt: skip

@@ -31,13 +31,16 @@ class Case:
     """An op on tensors of this rank."""
 
     def __init__(self, given, group, kind, weights=1, bias=False, wanted=False):
-        make = lambda *shape: torch.ones(*shape, dtype=torch.bfloat16, device=given.device)  # noqa: E731
+        self.scaled = "scaled" in kind
+        type = torch.float8_e4m3fn if self.scaled else torch.bfloat16
+        make = lambda *shape, type=type: torch.ones(*shape, device=given.device).to(type)  # noqa: E731
         self.name = f"{kind}, {weights} weight{'s' * (weights > 1)}{', bias' * bias}{', gradients' * wanted}"
         self.kind, self.group, self.backend, self.bias = kind, group, given.backend, bias
-        rows = ROWS if kind == "all_gather_matmul" else ROWS * given.ranks
+        rows = ROWS if kind.startswith("all_gather") else ROWS * given.ranks
         self.A = make(rows, DEPTH).requires_grad_(wanted)
         self.Bs = [make(COLUMNS, DEPTH).t().requires_grad_(wanted) for _ in range(weights)]
-        self.biases = [make(COLUMNS) for _ in range(weights if bias else 0)]
+        self.biases = [make(COLUMNS, type=torch.bfloat16) for _ in range(weights if bias else 0)]
+        self.scales = [make((), type=torch.float32) for _ in range(1 + weights if self.scaled else 0)]
 
     def call(self, gemm):
         """Once by the op."""
@@ -47,9 +50,24 @@ class Case:
             call = getattr(ops, self.kind)
             return call(self.A, self.Bs, *dim, self.group, biases=self.biases, return_A=False, **how)
         bias = self.biases[0] if self.biases else None
+        if self.scaled:
+            return self.call_scaled(bias, how)
         if self.kind == "matmul_reduce_scatter":
             return ops.matmul_reduce_scatter(self.A, self.Bs[0], "sum", 0, self.group, bias=bias, **how)
         return ops.matmul_all_reduce(self.A, self.Bs[0], "sum", self.group, bias=bias, **how)
+
+    def call_scaled(self, bias, how):
+        out, no = torch.bfloat16, [None] * len(self.Bs)
+        if self.kind == "scaled_matmul_reduce_scatter":
+            where = "sum", 0, 0, self.group
+            return ops.scaled_matmul_reduce_scatter(
+                self.A, self.Bs[0], *self.scales, *where, None, bias, None, out, **how
+            )
+        A_scale, *B_scales = self.scales
+        return ops.all_gather_scaled_matmul(
+            self.A, self.Bs, A_scale, B_scales, 0, self.group, self.biases or no, no, [out] * len(no),
+            [False] * len(no), **how,
+        )  # fmt: skip
 
     def of_C(self):
         """The C calls that call("own") makes, ready to be made again."""
@@ -57,12 +75,13 @@ class Case:
         of = objects.session(self.group.group_name, self.A.device)
         made, comm, rows = of.in_order()[-1][1].object, of.comm, self.A.shape[0] * of.comm.size
         self.made, self.comm = made, comm
-        outs = [self.A.new_empty(rows, COLUMNS) for _ in self.Bs]
+        outs = [self.A.new_empty(rows, COLUMNS, dtype=torch.bfloat16) for _ in self.Bs]
         workspace = torch.empty(made.workspace_bytes, dtype=torch.uint8, device=self.A.device)
         addresses = lambda all: (ctypes.c_void_p * len(all))(*[one.data_ptr() for one in all]) or None  # noqa: E731
+        scales = (self.scales[0].data_ptr(), addresses(self.scales[1:])) if self.scaled else (None, None)
         arguments = _overlap.OverlapCall(
             ctypes.sizeof(_overlap.OverlapCall), self.A.data_ptr(), addresses(self.Bs), addresses(outs),
-            addresses(self.biases), None, None, None, workspace.data_ptr(), made.workspace_bytes,
+            addresses(self.biases), *scales, None, workspace.data_ptr(), made.workspace_bytes,
         )  # fmt: skip
         cuda = self.A.device.type == "cuda"
         stream = torch.cuda.current_stream().cuda_stream if cuda else comm._stream
@@ -113,6 +132,7 @@ def rank_main(rank, given, folder):
         ("all_gather_matmul",), ("all_gather_matmul", 3), ("all_gather_matmul", 3, True), ("all_to_all_matmul",),
         ("matmul_reduce_scatter",), ("matmul_reduce_scatter", 1, True), ("matmul_all_reduce",),
         ("all_gather_matmul", 1, False, True), ("matmul_reduce_scatter", 1, False, True),
+        ("all_gather_scaled_matmul",), ("all_gather_scaled_matmul", 3, True), ("scaled_matmul_reduce_scatter",),
     ]  # fmt: skip
     names = ("C", "own", "adds", "torch", "adds", "Python")
     if rank == 0:

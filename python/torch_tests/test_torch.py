@@ -512,7 +512,8 @@ class Suites(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         head, *rows = done.stdout.splitlines()
         self.assertEqual(head.split()[-6:], ["C", "own", "adds", "torch", "adds", "Python"])
-        for name in ("all_gather_matmul", "all_to_all_matmul", "matmul_reduce_scatter", "matmul_all_reduce"):
+        for name in ("all_gather_matmul", "all_to_all_matmul", "matmul_reduce_scatter", "matmul_all_reduce",
+                     "all_gather_scaled_matmul", "scaled_matmul_reduce_scatter"):  # fmt: skip
             self.assertTrue(any(row.startswith(name) and float(row.split()[-1]) > 0 for row in rows), done.stdout)
 
     def test_torchcomms_bench(self):

@@ -37,6 +37,11 @@ def key_of(
     return tuple(found)
 
 
+def options_of(shape: Optional[Sequence[int]]) -> Tuple[Any, ...]:
+    """A shape that need not be given, as the last of a key's options: no two have the same."""
+    return (None,) if shape is None else (len(shape), *shape)
+
+
 class How(NamedTuple):
     """Options that all ops have."""
 
@@ -116,11 +121,9 @@ class Gather:
         self._whole, self.dtype = _Memory.of((*rows, k), A.dtype, A.device), DTYPE_OF[types[2]]
         self._outs = [_Memory.of((*rows, n), self.dtype, A.device) for n in columns]
 
-    def run(
-        self, of: Any, A: torch.Tensor, Bs: _Tensors, biases: _Tensors, return_A: bool
-    ) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:
-        """What the op gives for a call that has run before; `of`: its session."""
-        run = self.tensors(A, Bs, biases, return_A)
+    def run(self, of: Any, *given: Any) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:
+        """What the op gives for a call that has run before. `of`: its session, `given`: as tensors() takes them."""
+        run = self.tensors(*given)
         of.run(self.place, run)
         return self.results(run)
 
@@ -181,11 +184,12 @@ class Sum:
         # Columns that are scattered are rows of the product of both transposed, which lies so already.
         return (B.t(), A.flatten(0, -2).t()) if self._columns else (shapes.rows_of(A, self._dim), B)
 
-    def run(self, of: Any, A: torch.Tensor, B: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
-        """What the op gives for a call that has run before; `of`: its session."""
-        run = self.tensors(A, B, bias)
+    def run(self, of: Any, *given: Any) -> torch.Tensor:
+        """What the op gives for a call that has run before. `of`: its session, `given`: as tensors() takes them, the
+        bias the last."""
+        run = self.tensors(*given)
         of.run(self.place, run)
-        return self.result(run, bias)
+        return self.result(run, given[-1])
 
     def again(self, of: Any) -> Callable[..., Any]:
         """run() with the op's arguments."""

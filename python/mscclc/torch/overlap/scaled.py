@@ -13,7 +13,7 @@ import torch
 from ...errors import UsageError
 from ..dtypes import DTYPE_OF, EIGHT_BITS, NAME_OF, WIDE
 from . import eager, objects, ops, shapes
-from .calls import Gather, How, Sum, key_of
+from .calls import Gather, How, Sum, key_of, options_of
 from .gemm import Scaled
 from .ops import Tensor, Tensors
 
@@ -40,6 +40,10 @@ def _check_b_scales(Bs, B_scales):
             raise UsageError(f"a scale of B has one value, or shape {[1, B.shape[1]]}; this one {list(scale.shape)}")
 
 
+def _are_one(*scales):
+    return all(scale.numel() == 1 for scale in scales)
+
+
 def _each(Bs, **lists):
     """All lists have an entry for each weight."""
     for name, values in lists.items():
@@ -54,30 +58,59 @@ def _dtypes(given):
     return _maybe_convert_scalar_types_to_dtypes(given)
 
 
-def _gathered_scale(A, scale, dim, ranks, group):
-    """The scale of A as the products take it: one value, or [m, 1] in the order of gathered rows."""
-    if list(scale.shape) == [*A.shape[:-1], 1]:
-        rows = shapes.rows_of(scale, dim).contiguous()
-        return objects.exchange("allgather", group, shapes.ready(rows.float()))
-    if scale.numel() == 1:
-        return scale
-    whole = list(A.shape[:-1])
+def _kind_of_a(A, scale, dim, ranks):
+    """What a scale of A, which is gathered, has: "one" value, or one for each of this rank's "own" rows or "all"."""
+    own = [*A.shape[:-1], 1]
+    if scale.numel() == 1 and (ranks == 1 or list(scale.shape) != own):
+        return "one"
+    if list(scale.shape) == own:
+        return "own"
+    whole = list(own)
     whole[dim] *= ranks
-    if list(scale.shape) == [*whole, 1]:
-        return shapes.rows_of(scale, dim).contiguous()
-    raise UsageError(
-        f"a scale of A has one value, or shape {[*A.shape[:-1], 1]}, or {[*whole, 1]}; this one {list(scale.shape)}"
-    )
+    if list(scale.shape) == whole:
+        return "all"
+    raise UsageError(f"a scale of A has one value, or shape {own}, or {whole}; this one {list(scale.shape)}")
 
 
-def _bias_list(biases, Bs, dtype):
+def _filled(biases, Bs, dtype):
     """A bias for each, of zeros where there is none; nothing, if there is none at all."""
     if all(bias is None for bias in biases):
-        return []
-    found = [B.new_zeros(B.shape[1], dtype=dtype) if bias is None else bias for bias, B in zip(biases, Bs)]
-    for bias, B in zip(found, Bs):
-        shapes.check_bias(bias, B, dtype)
-    return found
+        return ()
+    return [B.new_zeros(B.shape[1], dtype=dtype) if bias is None else bias for bias, B in zip(biases, Bs)]
+
+
+class _ScaledGather(Gather):
+    """A gather, and products with scales after it. `kind`: of A's scale."""
+
+    def __init__(
+        self, A: Tensor, Bs: Tensors, biases: Some, dim: int, types: Any, how: How, group: str, kind: str,
+        fast: Sequence[bool],
+    ):  # fmt: skip
+        filled = _filled(biases, Bs, DTYPE_OF[types[2]])
+        for bias, B in zip(filled, Bs):
+            shapes.check_bias(bias, B, DTYPE_OF[types[2]])
+        super().__init__("allgather_gemm", A, Bs, filled, dim, types, how)
+        self._group, self._kind, self._fast = group, kind, list(fast)
+        self._row_bytes = [n * self.dtype.itemsize for n in self.place.shape.n]
+
+    def tensors(
+        self, A: Tensor, Bs: Tensors, A_scale: Tensor, B_scales: Tensors, biases: Some, result_scales: Some
+    ) -> objects.Run:
+        """Those of a run, with memory for its results. Collective, where A's scale is of this rank's rows."""
+        shape = self.place.shape
+        run = super().tensors(A, Bs, _filled(biases, Bs, self.dtype) if shape.bias else (), True)
+        outs = zip([one.data_ptr() for one in run.out], self._row_bytes)
+        places = [(at, at + shape.m * row, row) for at, row in outs]
+        B_scales = [one.float() for one in B_scales]
+        scaled = Scaled(self._rows_scale(A_scale), B_scales, result_scales, self._fast, (0, 0), places)
+        return run.with_scales(scaled)
+
+    def _rows_scale(self, scale):
+        """As the products take it: one value, or [m, 1] in the order of gathered rows."""
+        if self._kind != "one":
+            scale = shapes.rows_of(scale, self._dim).contiguous()
+        scale = scale.float()
+        return objects.exchange("allgather", self._group, shapes.ready(scale)) if self._kind == "own" else scale
 
 
 def all_gather_scaled_matmul(
@@ -86,28 +119,20 @@ def all_gather_scaled_matmul(
     backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
 ) -> ops.Gathered:  # fmt: skip
     """What the op does."""
-    how = How(ranks, backend, chunks, budget, gemm)
-    options = ("all_gather_scaled_matmul", gather_dim, *how[1:], *out_dtypes, *use_fast_accum)
+    options = ("all_gather_scaled_matmul", gather_dim, backend, chunks, budget, gemm, *out_dtypes, *use_fast_accum)
     key = key_of(options, ((A, A_scale), Bs, B_scales, biases, result_scales))
     of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
-        _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum)
+        how = How(ranks, backend, chunks, budget, gemm)
+        dim = _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum)
         ops.check_how(A.device, *how[1:])
         objects.check_ranks(group_name, ranks)
-    dim = gather_dim % A.dim()
-    scale = _gathered_scale(A, A_scale, dim, ranks, group_name)
-    if call is None:
-        one_value = all(one.numel() == 1 for one in [scale, *B_scales])
-        one_value = one_value and not any(one is not None for one in result_scales)
+        kind = _kind_of_a(A, A_scale, dim, ranks)
+        one_value = kind == "one" and _are_one(*B_scales) and not any(one is not None for one in result_scales)
         types = _types(A, Bs, _dtypes(out_dtypes), gemm, one_value)
-        bias = _bias_list(biases, Bs, DTYPE_OF[types[2]])
-        call = Gather("allgather_gemm", A, Bs, bias, dim, types, how)
-    else:
-        bias = _bias_list(biases, Bs, call.dtype)
-    run = call.tensors(A, Bs, bias, True)
-    places = [(one.data_ptr(), one.data_ptr() + one.nbytes, one.shape[-1] * one.itemsize) for one in run.out]
-    scaled = Scaled(scale.float(), [one.float() for one in B_scales], result_scales, use_fast_accum, (0, 0), places)
-    return ops.gathered(of, call, key, group_name, run._replace(scaled=scaled))
+        call = _ScaledGather(A, Bs, biases, dim, types, how, group_name, kind, use_fast_accum)
+    run = call.tensors(A, Bs, A_scale, B_scales, biases, result_scales)
+    return ops.gathered(of, call, key, group_name, run)
 
 
 def _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum):
@@ -131,7 +156,7 @@ def _fake_all_gather_scaled_matmul(
 
 
 def _check_reduced(A, B, B_scale, reduce_op, scatter_dim, rows_dim, ranks, output_shape):
-    """The shape of the result."""
+    """The shape of the product, and of the result."""
     if reduce_op not in ("sum", "avg"):
         raise UsageError(f"products are added up by sum or avg, not by {reduce_op!r}")
     dim = shapes.dimension(A, rows_dim, "scatter_dim_after_maybe_reshape")
@@ -147,16 +172,42 @@ def _check_reduced(A, B, B_scale, reduce_op, scatter_dim, rows_dim, ranks, outpu
         )
     result = list(whole)
     result[scatter_dim] = shapes.divided(whole[scatter_dim], ranks, f"dimension {scatter_dim} of the result")
-    return result
+    return whole, result
 
 
-def _scattered_scale(A, whole, dim, scale):
-    """The scale of A with the scattered dimension of the result first."""
-    if scale.numel() == 1:
-        return scale
-    if list(scale.shape[:-1]) != list(A.shape[:-1]) or scale.shape[-1] != 1:
+def _check_a_scale(A, scale):
+    if scale.numel() != 1 and list(scale.shape) != [*A.shape[:-1], 1]:
         raise UsageError(f"a scale of A has one value, or shape {[*A.shape[:-1], 1]}; this one {list(scale.shape)}")
-    return shapes.rows_of(scale.reshape(*whole[:-1], 1), dim).contiguous()
+
+
+class _ScaledSum(Sum):
+    """A product with scales, and a part of a sum over ranks of it. `whole`: its shape before it is scattered."""
+
+    def __init__(
+        self, A: Tensor, B: Tensor, bias: Optional[Tensor], mean: bool, dim: int, types: Any, how: How,
+        whole: Sequence[int], fast: bool,
+    ):  # fmt: skip
+        self._whole, self._same, self._fast = whole, list(A.shape[:-1]) == list(whole[:-1]), [fast]
+        super().__init__("gemm_reducescatter", self._rows(A), B, bias, mean, dim, types, how)
+
+    def _rows(self, tensor):
+        """In the shape of the result, except for the columns."""
+        return tensor if self._same else tensor.reshape(*self._whole[:-1], tensor.shape[-1])
+
+    def tensors(
+        self, A: Tensor, B: Tensor, A_scale: Tensor, B_scale: Tensor, result_scale: Optional[Tensor],
+        bias: Optional[Tensor],
+    ) -> objects.Run:  # fmt: skip
+        """Those of a run, with memory for its result."""
+        run = super().tensors(self._rows(A), B, bias)
+        if A_scale.numel() != 1:
+            A_scale = shapes.rows_of(self._rows(A_scale), self._dim).contiguous()
+        a = (run.a.data_ptr(), A.shape[-1])
+        return run.with_scales(Scaled(A_scale.float(), [B_scale.float()], [result_scale], self._fast, a, []))
+
+    def result(self, run: objects.Run, bias: Optional[Tensor]) -> Tensor:
+        """What the op gives."""
+        return super().result(run, bias).contiguous()
 
 
 def scaled_matmul_reduce_scatter(
@@ -167,30 +218,24 @@ def scaled_matmul_reduce_scatter(
     gemm: str = "auto",
 ) -> Tensor:  # fmt: skip
     """What the op does."""
-    dim, rows_dim = orig_scatter_dim, scatter_dim_after_maybe_reshape
-    shape = None if output_shape is None else tuple(output_shape)
-    how = How(ranks, backend, chunks, budget, gemm)
-    options = ("scaled_matmul_reduce_scatter", reduce_op, dim, rows_dim, out_dtype, use_fast_accum, *how[1:],
-               *(shape or (None,)))  # fmt: skip
-    key = key_of(options, ((A, B, A_scale, B_scale, bias, result_scale),))
+    dims = orig_scatter_dim, scatter_dim_after_maybe_reshape
+    options = ("scaled_matmul_reduce_scatter", reduce_op, *dims, backend, chunks, budget, gemm, out_dtype,
+               use_fast_accum, *options_of(output_shape))  # fmt: skip
+    key = key_of(options, ((A, B, A_scale, B_scale, result_scale, bias),))
     of, call = objects.known(group_name, A.device, key, ranks)
     if call is None:
-        _check_reduced(A, B, B_scale, reduce_op, dim, rows_dim, ranks, output_shape)
+        how = How(ranks, backend, chunks, budget, gemm)
+        whole = _check_reduced(A, B, B_scale, reduce_op, *dims, ranks, output_shape)[0]
         ops.check_how(A.device, *how[1:])
-    whole = shape or (*A.shape[:-1], B.shape[1])
-    scale = _scattered_scale(A, whole, dim, A_scale)
-    rows = A.reshape(*whole[:-1], A.shape[-1])
-    if call is None:
-        one_value = scale.numel() == 1 and B_scale.numel() == 1 and result_scale is None
+        _check_a_scale(A, A_scale)
+        one_value = _are_one(A_scale, B_scale) and result_scale is None
         types = _types(A, [B], [_dtypes([out_dtype])[0] or torch.bfloat16], gemm, one_value)
         objects.check_ranks(group_name, ranks)
         if bias is not None:
             shapes.check_bias(bias, B, DTYPE_OF[types[2]])
-        call = Sum("gemm_reducescatter", rows, B, bias, reduce_op == "avg", dim, types, how)
-    run = call.tensors(rows, B, bias)
-    a = (run.a.data_ptr(), A.shape[-1])
-    scaled = Scaled(scale.float(), [B_scale.float()], [result_scale], [use_fast_accum], a, [])
-    return ops.reduced(of, call, key, group_name, run._replace(scaled=scaled), bias).contiguous()
+        call = _ScaledSum(A, B, bias, reduce_op == "avg", dims[0], types, how, whole, use_fast_accum)
+    run = call.tensors(A, B, A_scale, B_scale, result_scale, bias)
+    return ops.reduced(of, call, key, group_name, run, bias)
 
 
 def _fake_scaled_matmul_reduce_scatter(
@@ -198,9 +243,8 @@ def _fake_scaled_matmul_reduce_scatter(
     output_shape=None, bias=None, result_scale=None, out_dtype=None, use_fast_accum=False, *,
     ranks, backend="auto", chunks=0, budget=0, gemm="auto",
 ):  # fmt: skip
-    result = _check_reduced(
-        A, B, B_scale, reduce_op, orig_scatter_dim, scatter_dim_after_maybe_reshape, ranks, output_shape
-    )
+    dims = orig_scatter_dim, scatter_dim_after_maybe_reshape
+    result = _check_reduced(A, B, B_scale, reduce_op, *dims, ranks, output_shape)[1]
     return A.new_empty(result, dtype=_dtypes([out_dtype])[0] or torch.bfloat16)
 
 
