@@ -486,13 +486,13 @@ class Suites(unittest.TestCase):
 
             def chosen(device, dtype="bf16", k=16, n=32, gemm="auto", a=None):
                 types = (a or dtype, a or dtype, dtype)
-                how = How(2, types, "auto", 0, gemm)
+                how = How(2, "auto", 0, 0, gemm)
                 of = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}[dtype]
                 with FakeTensorMode():
                     A, B = (torch.empty(shape, device=device, dtype=of) for shape in ((8, k), (k, n)))
-                    made = [Gather(f"all{to}_gemm", A, [B, B], [], 0, how) for to in ("gather", "toall")]
+                    made = [Gather(f"all{to}_gemm", A, [B, B], [], 0, types, how) for to in ("gather", "toall")]
                     kinds = (("gemm_reducescatter", 0), ("gemm_reducescatter", 1), ("gemm_allreduce", 0))
-                    made += [Sum(kind, A, B, None, False, dim, how) for kind, dim in kinds]
+                    made += [Sum(kind, A, B, None, False, dim, types, how) for kind, dim in kinds]
                 names = {one.place.gemm for one in made}
                 assert len(names) == 1, names
                 return names.pop()
