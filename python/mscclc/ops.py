@@ -63,6 +63,16 @@ def _ranks_of(name):
     return objects.size_of(name)
 
 
+def _op_of(known, name, group, tensors, texts, numbers, bools=()):
+    """The op of a name, and for how many ranks, where eager.known() has found none, or one whose gradients will be
+    computed."""
+    of, call, recorder = known
+    if call is not None:
+        return recorder(call.again(of)), of.size
+    ranks = _ranks_of(group)
+    return eager.op(name, tensors, texts, numbers, bools), ranks
+
+
 def all_gather_matmul(
     A: torch.Tensor, Bs: Tensors, gather_dim: int, group: Group, *, return_A: bool = True,
     biases: Optional[Tensors] = None, backend: str = "auto", chunks: int = 0, budget: int = 0, gemm: str = "auto",
@@ -73,15 +83,11 @@ def all_gather_matmul(
     name, Bs = _name(group), _list(Bs, "Bs")
     biases = [] if biases is None else _list(biases, "biases")
     options = ("all_gather_matmul", gather_dim, return_A, backend, chunks, budget, gemm)
-    of, call, recorder = eager.known(name, options, ((A,), Bs, biases))
+    known = of, call, recorder = eager.known(name, options, ((A,), Bs, biases))
     if call is not None and recorder is None:
         return call.run(of, A, Bs, biases, return_A)
-    if call is not None:
-        op, ranks = recorder(call.again(of)), of.size
-    else:
-        ranks = _ranks_of(name)
-        tensors = (A, *Bs, *biases)
-        op = eager.op("all_gather_matmul", tensors, (name, backend, gemm), (gather_dim, chunks, budget), (return_A,))
+    texts, numbers = (name, backend, gemm), (gather_dim, chunks, budget)
+    op, ranks = _op_of(known, "all_gather_matmul", name, (A, *Bs, *biases), texts, numbers, (return_A,))
     return op(
         A, Bs, gather_dim, name, biases, ranks=ranks, return_A=return_A, backend=backend, chunks=chunks,
         budget=budget, gemm=gemm,
@@ -97,15 +103,12 @@ def matmul_reduce_scatter(
     bias is of this rank's."""
     name = _name(group)
     options = ("matmul_reduce_scatter", reduce_op, scatter_dim, backend, chunks, budget, gemm)
-    of, call, recorder = eager.known(name, options, ((A, B, bias),))
+    known = of, call, recorder = eager.known(name, options, ((A, B, bias),))
     if call is not None and recorder is None:
         return call.run(of, A, B, bias)
-    if call is not None:
-        op, ranks = recorder(call.again(of)), of.size
-    else:
-        ranks = _ranks_of(name)
-        tensors = (A, B) if bias is None else (A, B, bias)
-        op = eager.op("matmul_reduce_scatter", tensors, (reduce_op, name, backend, gemm), (scatter_dim, chunks, budget))
+    tensors = (A, B) if bias is None else (A, B, bias)
+    texts, numbers = (reduce_op, name, backend, gemm), (scatter_dim, chunks, budget)
+    op, ranks = _op_of(known, "matmul_reduce_scatter", name, tensors, texts, numbers)
     return op(
         A, B, reduce_op, scatter_dim, name, bias, ranks=ranks, backend=backend, chunks=chunks, budget=budget,
         gemm=gemm,
@@ -121,15 +124,12 @@ def matmul_all_reduce(
     added up (what tensor-parallel layers without sequence parallelism do)."""
     name = _name(group)
     options = ("matmul_all_reduce", reduce_op, replicated, backend, chunks, budget, gemm)
-    of, call, recorder = eager.known(name, options, ((A, B, bias),))
+    known = of, call, recorder = eager.known(name, options, ((A, B, bias),))
     if call is not None and recorder is None:
         return call.run(of, A, B, bias)
-    if call is not None:
-        op, ranks = recorder(call.again(of)), of.size
-    else:
-        ranks = _ranks_of(name)
-        tensors = (A, B) if bias is None else (A, B, bias)
-        op = eager.op("matmul_all_reduce", tensors, (reduce_op, name, backend, gemm), (chunks, budget), (replicated,))
+    tensors = (A, B) if bias is None else (A, B, bias)
+    texts, numbers = (reduce_op, name, backend, gemm), (chunks, budget)
+    op, ranks = _op_of(known, "matmul_all_reduce", name, tensors, texts, numbers, (replicated,))
     return op(
         A, B, reduce_op, name, bias, ranks=ranks, replicated=replicated, backend=backend, chunks=chunks,
         budget=budget, gemm=gemm,
@@ -145,14 +145,11 @@ def all_to_all_matmul(
     name, Bs = _name(group), _list(Bs, "Bs")
     biases = [] if biases is None else _list(biases, "biases")
     options = ("all_to_all_matmul", return_A, backend, chunks, budget, gemm)
-    of, call, recorder = eager.known(name, options, ((A,), Bs, biases))
+    known = of, call, recorder = eager.known(name, options, ((A,), Bs, biases))
     if call is not None and recorder is None:
         return call.run(of, A, Bs, biases, return_A)
-    if call is not None:
-        op, ranks = recorder(call.again(of)), of.size
-    else:
-        ranks = _ranks_of(name)
-        op = eager.op("all_to_all_matmul", (A, *Bs, *biases), (name, backend, gemm), (chunks, budget), (return_A,))
+    texts, numbers = (name, backend, gemm), (chunks, budget)
+    op, ranks = _op_of(known, "all_to_all_matmul", name, (A, *Bs, *biases), texts, numbers, (return_A,))
     return op(
         A, Bs, name, biases, ranks=ranks, return_A=return_A, backend=backend, chunks=chunks, budget=budget,
         gemm=gemm,
