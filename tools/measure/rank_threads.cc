@@ -5,13 +5,19 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "runtime/api/in_process.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/process/quiet_thread.h"
 
 namespace mscclc {
+
+void add_first(const std::vector<Diagnostics>& problems, Diagnostics& diagnostics) {
+  for (const Diagnostics& own : problems) {
+    if (diagnostics.has_errors()) return;
+    for (const Diagnostic& d : own.all()) diagnostics.add(d);
+  }
+}
 
 struct RankThreads::State {
   explicit State(uint32_t ranks) : problems(ranks) {}
@@ -109,10 +115,7 @@ std::unique_ptr<RankThreads> RankThreads::start(uint32_t ranks, const RankDevice
   std::unique_lock lock(state.mutex);
   state.wait_for_all(lock);
   lock.unlock();
-  for (const Diagnostics& own : state.problems) {
-    if (diagnostics.has_errors()) break;  // the others say the same
-    for (const Diagnostic& d : own.all()) diagnostics.add(d);
-  }
+  add_first(state.problems, diagnostics);
   return diagnostics.has_errors() ? nullptr : std::move(all);
 }
 

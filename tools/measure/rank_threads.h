@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
 #include "ir/support/link_kind.h"
@@ -13,6 +14,10 @@
 #include "tools/run/rank_device.h"
 
 namespace mscclc {
+
+/// Adds what the first rank says that has anything, of what all say, by rank: the others say the
+/// same.
+void add_first(const std::vector<Diagnostics>& problems, Diagnostics& diagnostics);
 
 /// Thread safety: one thread at a time.
 class RankThreads {

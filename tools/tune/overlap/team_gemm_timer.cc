@@ -9,17 +9,6 @@
 #include "tools/tune/overlap/gemm_rank.h"
 
 namespace mscclc::tune {
-namespace {
-
-/// The first rank's that has any: the others say the same.
-void add_first(const std::vector<Diagnostics>& problems, Diagnostics& diagnostics) {
-  for (const Diagnostics& own : problems) {
-    if (diagnostics.has_errors()) return;
-    for (const Diagnostic& d : own.all()) diagnostics.add(d);
-  }
-}
-
-}  // namespace
 
 struct TeamGemmTimer::State {
   explicit State(const TeamOptions& options) : team(options), members(options.ranks) {}
