@@ -62,19 +62,12 @@ struct TuneWork {
   SumOrder order = kDefaultOrder;
 };
 
-const overlap::KindInfo* find_gemm(const std::string& word) {
-  const auto found = std::ranges::find_if(
-      overlap::kinds(), [&](const overlap::KindInfo& one) { return name(one.kind) == word; });
-  return found == overlap::kinds().end() ? nullptr : &*found;
-}
-
 /// What is to be tuned: collectives, or GEMMs that overlap.
 Result<void> parse_kinds(const TuneCommand& options, TuneWork& work) {
-  std::vector<std::string> gemms;
-  for (const overlap::KindInfo& one : overlap::kinds()) gemms.emplace_back(name(one.kind));
+  const std::vector<std::string> gemms = overlap::kind_names();
   for (const std::string& word : options.collectives) {
     const auto kind = find_collective(word);
-    const overlap::KindInfo* const gemm = find_gemm(word);
+    const overlap::KindInfo* const gemm = overlap::find_kind(word);
     if (!kind && gemm == nullptr) return Error{"--collective: " + unknown_collective(word, gemms)};
     if (kind) work.kinds.push_back(*kind);
     if (gemm != nullptr) work.gemms.push_back(gemm->kind);

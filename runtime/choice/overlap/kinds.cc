@@ -23,6 +23,18 @@ const KindInfo* find_kind(OverlapKind kind) {
   return found == std::end(kKinds) ? nullptr : found;
 }
 
+const KindInfo* find_kind(std::string_view name) {
+  const auto found = std::ranges::find_if(
+      kKinds, [&](const KindInfo& one) { return mscclc::name(one.kind) == name; });
+  return found == std::end(kKinds) ? nullptr : found;
+}
+
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const KindInfo& one : kKinds) names.emplace_back(name(one.kind));
+  return names;
+}
+
 const KindInfo& info(OverlapKind kind) {
   precondition([&] { return find_kind(kind) != nullptr; });
   return *find_kind(kind);

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/contract/collectives.h"
 #include "runtime/api/overlap.h"
@@ -23,6 +25,9 @@ struct KindInfo {
 std::span<const KindInfo> kinds();
 /// nullptr: there is no such kind.
 const KindInfo* find_kind(OverlapKind kind);
+/// Of a name, as "allgather_gemm". nullptr: there is no such kind.
+const KindInfo* find_kind(std::string_view name);
+std::vector<std::string> kind_names();
 /// REQUIRES: there is such a kind.
 const KindInfo& info(OverlapKind kind);
 

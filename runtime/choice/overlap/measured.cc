@@ -30,12 +30,6 @@ constexpr std::array kBackends = {kFlagged, kCopyEngine, kSerial, kNccl};
 constexpr std::array<std::string_view, 2> kModes = {"eager", "captured"};  // by RunMode
 constexpr std::array<std::string_view, 2> kGemms = {"any", "own"};         // by MeasuredGemm
 
-std::vector<std::string_view> kind_names() {
-  std::vector<std::string_view> names;
-  for (const KindInfo& one : kinds()) names.push_back(name(one.kind));
-  return names;
-}
-
 std::vector<std::string_view> dtype_names() {
   std::vector<std::string_view> names;
   for (const DtypeInfo& t : dtype_table()) {

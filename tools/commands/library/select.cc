@@ -10,6 +10,7 @@
 #include "ir/contract/contract.h"
 #include "runtime/api/nearest_plan.h"
 #include "runtime/api/pick_for_job.h"
+#include "runtime/choice/overlap/kinds.h"
 #include "tools/commands/library/library_job.h"
 #include "tools/commands/library/open_registry.h"
 #include "tools/commands/library/select_overlap.h"
@@ -187,7 +188,7 @@ int run_select_overlap(const SelectOptions& options, SumOrder order) {
         "--library count");
   }
   const Dtype out = info(*dtype).bytes == 1 ? Dtype::bf16 : *dtype;
-  return select_overlap({.config = {.kind = overlap_kind_of(options.collective),
+  return select_overlap({.config = {.kind = overlap::find_kind(options.collective)->kind,
                                     .m = options.m,
                                     .k = options.k,
                                     .n = options.n,
@@ -206,7 +207,7 @@ int run_select(const SelectOptions& options) {
   const auto order = order_of_calls(options.order, diagnostics);
   put_error(render_text(diagnostics, Sources()));
   if (!order) return kUsage;
-  std::vector<std::string> others = overlap_kind_names();
+  std::vector<std::string> others = overlap::kind_names();
   if (std::ranges::find(others, options.collective) != others.end()) {
     return run_select_overlap(options, *order);
   }

@@ -1,26 +1,11 @@
 #include "tools/commands/library/select_overlap.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "runtime/api/plan_registry.h"
 #include "runtime/core/overlap/choice.h"
 #include "tools/io/command_line.h"
 #include "tools/io/files.h"
 
 namespace mscclc {
-
-std::vector<std::string> overlap_kind_names() {
-  std::vector<std::string> names;
-  for (const overlap::KindInfo& one : overlap::kinds()) names.emplace_back(name(one.kind));
-  return names;
-}
-
-OverlapKind overlap_kind_of(const std::string& name) {
-  const auto named = [&](const overlap::KindInfo& one) { return mscclc::name(one.kind) == name; };
-  return std::ranges::find_if(overlap::kinds(), named)->kind;
-}
 
 namespace {
 

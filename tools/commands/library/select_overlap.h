@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "runtime/api/overlap.h"
 
@@ -16,10 +15,6 @@ struct OverlapSelection {
   bool captured = false, why = false;
 };
 
-/// "allgather_gemm" and so on, as --collective takes them.
-std::vector<std::string> overlap_kind_names();
-/// REQUIRES: one of those.
-OverlapKind overlap_kind_of(const std::string& name);
 /// Prints what a job gets by the tables of MSCCLC_PLAN_PATH, then of the folder, then by what is
 /// compiled in; and why if that is asked for. The exit code.
 int select_overlap(const OverlapSelection& selection);

@@ -1,9 +1,5 @@
 #include "tools/tune/overlap/ways.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "ir/diagnostics/first_message.h"
 
 namespace mscclc::tune {
@@ -35,10 +31,8 @@ std::vector<GemmWay> all_ways(const OverlapConfig& shape, const ChoiceFacts& fac
 }  // namespace
 
 std::string text_of(const GemmWay& way) {
-  std::string text(way.backend);
-  if (way.chunks != 0) text += fmt::format(", chunks {}", way.chunks);
-  if (way.budget != 0) text += fmt::format(", budget {}", way.budget);
-  return text;
+  return overlap::text_of(
+      {.backend = std::string(way.backend), .chunks = way.chunks, .budget = way.budget, .why = ""});
 }
 
 OverlapConfig in_way(const OverlapConfig& shape, const GemmWay& way) {
