@@ -209,8 +209,8 @@ TEST_CASE("a request for a put and a signal is both, whatever room the lane has"
   PortRequest both = world.put(0);
   both.what = PortWhat::put_and_signal;
   world.post({both, both});
-  REQUIRE(comes([&] { return world.handled() == 2; }));
-  CHECK(world.lane(0).calls() == "cork put signal put signal uncork ");
+  CHECK(comes([&] { return world.lane(0).calls() == "cork put signal put signal uncork "; }));
+  CHECK(world.handled() == 2);
   for (int i = 0; i < 4; ++i) world.lane(0).do_next();
   CHECK(world.seen(world.there[0]) == 77);
   CHECK(world.seen(world.arrived[0]) == 2);
