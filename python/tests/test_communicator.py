@@ -519,6 +519,34 @@ class Mistakes(unittest.TestCase):
             _, errors = process.communicate(timeout=PATIENCE)
             self.assertIn(f"LibraryError: invalid usage: error: {name} is '{value}'", errors)
 
+    def test_variables_that_are_wrong_at_one_rank(self):
+        """Before its ranks have met, and of a child: all learn which rank it is, and why."""
+        run(2, """if 1:
+            import os
+            def wrong(at, name, make):
+                if rank == at:
+                    os.environ[name] = "abc"
+                try:
+                    make()
+                except mscclc.LibraryError as error:
+                    assert f"{name} is 'abc'" in str(error), error
+                    assert rank == at or f"rank {at}" in str(error), error
+                else:
+                    raise AssertionError(name)
+                os.environ.pop(name, None)
+            launched = mscclc.Communicator.from_environment
+            os.environ.update(RANK=str(rank), WORLD_SIZE="2", LOCAL_WORLD_SIZE="2", TORCHELASTIC_RUN_ID=id.hex())
+            wrong(1, "MSCCLC_TIMEOUT", lambda: launched("a"))
+            wrong(0, "MSCCLC_SILENCE", lambda: launched("b"))
+            with launched("c") as parent:
+                wrong(1, "MSCCLC_TIMEOUT", lambda: parent.split(0))
+                wrong(0, "MSCCLC_SILENCE", lambda: parent.split(0))
+                parent.split(0).close()
+            other = bytes.fromhex("%s")
+            wrong(1, "MSCCLC_TIMEOUT", lambda: mscclc.Communicator(ranks, other, rank))
+            print("fine")
+        """ % mscclc.unique_id().hex())  # fmt: skip
+
     def test_numbers_that_do_not_fit(self):
         # Truncated to 32 bits, 2**32 + 1 would be rank 1, and 2**32 the color 0.
         body = """if 1:

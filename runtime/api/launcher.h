@@ -26,6 +26,7 @@ struct LaunchedRank {
   bool by_environment = false;  ///< read_launch() has made it
   bool by_id = false;           ///< `where` is a unique id, which another process may serve
   std::chrono::milliseconds timeout{0}, silence{0};
+  Diagnostics wrong = {};  ///< with these: then by default, as the others wait for this rank
 };
 
 /// Reads the process's environment; not to be called while another thread changes it.
@@ -37,12 +38,14 @@ struct LaunchedRank {
 
 /// Collective: rank 0's process runs the hub; returns when all ranks are here. Errors:
 /// cannot-listen, foreign-id (MSCCLC_ID has another machine's address, and nothing serves it
-/// there), those of join_job().
+/// there), what is `wrong`, which the others learn, and those of join_job().
 [[nodiscard]] std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch,
                                                         Diagnostics& diagnostics);
 
 /// How to host a job, as the process's environment says: interface, timeout and silence. Errors
 /// (bad-variable).
 [[nodiscard]] std::optional<HostOptions> read_host_options(Diagnostics& diagnostics);
+/// The same for a rank of a job, for which the others wait: by default, if anything is wrong.
+[[nodiscard]] HostOptions host_options_to_meet(Diagnostics& wrong);
 
 }  // namespace mscclc

@@ -102,9 +102,10 @@ TEST_CASE("a rank whose settings are wrong reports it to the others") {
   const ServedBy served(kFakeNccl, false);
   const SharedId shared;
   Processes processes;
-  processes.start([&] { return fails_to_make(shared, "MSCCLC_NCCL_COMM is 'late'"); });
+  const std::string name = GENERATE("MSCCLC_NCCL_COMM", "MSCCLC_TIMEOUT");
+  processes.start([&] { return fails_to_make(shared, (name + " is 'late'").c_str()); });
   processes.start([&] {
-    ::setenv("MSCCLC_NCCL_COMM", "late", 1);
+    ::setenv(name.c_str(), "late", 1);
     ncclUniqueId id;
     EXPECT(shared.take(id));
     ncclComm_t comm = nullptr;

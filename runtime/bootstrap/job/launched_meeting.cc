@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "ir/diagnostics/first_message.h"
 #include "runtime/bootstrap/job/joining_log.h"
 #include "runtime/bootstrap/job/launcher.h"
 #include "runtime/bootstrap/job/other_job.h"
@@ -263,7 +264,11 @@ std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnos
 
 std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics) {
   begin_joining_log();
-  return logged(meet(launch, diagnostics), launch.rank, diagnostics);
+  auto met = logged(meet(launch, diagnostics), launch.rank, diagnostics);
+  if (!launch.wrong.has_errors()) return met;
+  if (met != nullptr) met->fail(first_message(launch.wrong));
+  for (const Diagnostic& mistake : launch.wrong.all()) diagnostics.add(mistake);
+  return nullptr;
 }
 
 }  // namespace mscclc

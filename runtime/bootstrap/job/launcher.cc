@@ -18,6 +18,12 @@ constexpr uint32_t kCandidates = 4;
 constexpr uint32_t kAboveMasterPort = 1000;
 constexpr uint32_t kFirstFreePort = 1024, kEndOfPorts = 65536;
 
+HostOptions options_to_meet(const Environment& environment, Diagnostics& wrong) {
+  Diagnostics none;
+  const auto usual = read_host_options(Environment(Environment::Values{}), none);
+  return read_host_options(environment, wrong).value_or(*usual);
+}
+
 class Reader {
  public:
   Reader(const Environment& environment, std::string_view group, Diagnostics& diagnostics)
@@ -26,11 +32,10 @@ class Reader {
   std::optional<LaunchedRank> read() {
     const LauncherNames* names = find_launcher();
     if (names == nullptr || !read_ranks(*names) || !read_place(*names)) return std::nullopt;
-    const auto timeout = environment_.timeout(diagnostics_);
-    const auto silence = environment_.number(Variable::MSCCLC_SILENCE, diagnostics_);
-    if (failed_ || !timeout || !silence) return std::nullopt;
-    launch_.timeout = *timeout;
-    launch_.silence = std::chrono::seconds(*silence);
+    if (failed_) return std::nullopt;
+    const HostOptions options = options_to_meet(environment_, launch_.wrong);
+    launch_.timeout = options.timeout;
+    launch_.silence = options.silence;
     if (!launch_.where.host.empty())
       launch_.where.announced_at = kFirstPort + random_of_secret() % kPorts;
     warn_of_secret();
@@ -219,6 +224,10 @@ std::optional<HostOptions> read_host_options(const Environment& environment,
 
 std::optional<HostOptions> read_host_options(Diagnostics& diagnostics) {
   return read_host_options(Environment::of_process(), diagnostics);
+}
+
+HostOptions host_options_to_meet(Diagnostics& wrong) {
+  return options_to_meet(Environment::of_process(), wrong);
 }
 
 std::string first_host(std::string_view list) {

@@ -36,15 +36,15 @@ struct Part {
   std::chrono::milliseconds timeout{0};
   bool able = true;  ///< False: the rank meets the others nonetheless, so that they fail with it.
 
-  /// `given` may be NULL. `usual`: the registry where it names none; nullptr: the process's. What
-  /// is wrong is reported. False: the rank cannot meet the others, as it has no timeout.
-  bool read(const mscclc_config_t* given, Diagnostics& diagnostics,
+  /// `given` may be NULL. `usual`: the registry where it names none; nullptr: the process's.
+  void read(const mscclc_config_t* given, Diagnostics& diagnostics,
             const std::shared_ptr<PlanRegistry>& usual = nullptr) {
     able = take(given, usual, diagnostics);
     const auto limit = config.timeout_ms > 0 ? std::chrono::milliseconds(config.timeout_ms)
                                              : Environment::of_process().timeout(diagnostics);
-    timeout = limit.value_or(timeout);
-    return limit.has_value();
+    Diagnostics wrong;  // the same
+    timeout = limit.value_or(host_options_to_meet(wrong).timeout);
+    able = able && limit;
   }
 
  private:
@@ -129,6 +129,9 @@ bool check_ranks(uint32_t rank, uint32_t ranks, Diagnostics& diagnostics) {
   return false;
 }
 
+/// In the place of an id that could not be made, before why not.
+constexpr const char* kNoId = "no id: ";
+
 /// The caller's store, with a name before its keys.
 class Store {
  public:
@@ -174,7 +177,6 @@ class Store {
   }
 
  private:
-  static constexpr const char* kNoId = "no id: ";
   const mscclc_store_t& store_;
   const std::string key_;
   const std::chrono::milliseconds timeout_;
@@ -191,20 +193,20 @@ mscclc_result_t meet_by_store(const Store& store, uint32_t rank, uint32_t ranks,
   return result;
 }
 
-/// What a rank says when a communicator is split; where it does not know its place, why follows.
+/// What a rank says when a communicator is split; where it cannot take part, why follows.
 struct Wish {
   int32_t color, key;
-  uint32_t placed;
+  uint32_t able;
   HostPlace place;
 };
-constexpr size_t kMostWhy = 500;
+std::string why_of(const Diagnostics& unable) { return first_message(unable).substr(0, 500); }
 
 std::vector<uint8_t> wish_of(int32_t color, int32_t key, const std::optional<HostPlace>& place,
-                             const Diagnostics& unplaced) {
-  const Wish wish{color, key, place ? 1u : 0u, place.value_or(HostPlace())};
+                             const Diagnostics& unable) {
+  const Wish wish{color, key, unable.has_errors() ? 0u : 1u, place.value_or(HostPlace())};
   const auto* bytes = reinterpret_cast<const uint8_t*>(&wish);
   std::vector<uint8_t> message(bytes, bytes + sizeof wish);
-  const std::string why = place ? "" : first_message(unplaced).substr(0, kMostWhy);
+  const std::string why = wish.able != 0 ? "" : why_of(unable);
   message.insert(message.end(), why.begin(), why.end());
   return message;
 }
@@ -213,7 +215,7 @@ std::vector<uint8_t> wish_of(int32_t color, int32_t key, const std::optional<Hos
 struct Family {
   std::vector<uint32_t> ranks;
   bool one_place = true;
-  std::string unplaced;  ///< which of them does not know its place, and why; "": all do
+  std::string unable;  ///< which of them cannot take part, and why; "": all can
 };
 
 std::optional<Family> family_of(const std::vector<std::vector<uint8_t>>& messages, uint32_t rank,
@@ -231,9 +233,9 @@ std::optional<Family> family_of(const std::vector<std::vector<uint8_t>>& message
     if (wishes[r].color != wishes[rank].color) continue;
     family.ranks.push_back(r);
     family.one_place &= wishes[r].place == wishes[rank].place;
-    if (wishes[r].placed == 0 && family.unplaced.empty()) {
+    if (wishes[r].able == 0 && family.unable.empty()) {
       const std::string why(messages[r].begin() + sizeof(Wish), messages[r].end());
-      family.unplaced = fmt::format("rank {} of the parent: {}", r, printable_line(why));
+      family.unable = fmt::format("rank {} of the parent: {}", r, printable_line(why));
     }
   }
   std::stable_sort(family.ranks.begin(), family.ranks.end(),
@@ -248,33 +250,38 @@ mscclc_result_t split(mscclc_comm& parent, int32_t color, int32_t key, Part part
   Bootstrap& bootstrap = parent.communicator->bootstrap();
   Diagnostics unplaced;
   const auto place = this_host_place(unplaced);
-  const auto wish = wish_of(color, key, place, unplaced);
+  const auto wish = wish_of(color, key, place, part.able ? unplaced : diagnostics);
   std::vector<std::vector<uint8_t>> messages;
   if (!bootstrap.all_gather(wish, "split", messages, diagnostics)) return fail(diagnostics);
   const auto family = family_of(messages, bootstrap.rank(), diagnostics);
   if (!family) return fail(diagnostics);
-  const bool complete = family->unplaced.empty();
+  const bool complete = family->unable.empty();
   const bool first = color >= 0 && complete && family->ranks.front() == bootstrap.rank();
-  const std::string own =
-      first ? make_id(family->one_place, part.timeout, diagnostics).value_or("") : std::string();
+  std::optional<std::string> made;
+  if (first) made = make_id(family->one_place, part.timeout, diagnostics);
+  const std::string own = first && !made ? kNoId + why_of(diagnostics) : made.value_or("");
+  part.able = part.able && made.has_value() == first;
   const auto* text = reinterpret_cast<const uint8_t*>(own.data());
   if (!bootstrap.all_gather({text, own.size()}, "exchange ids of a split", messages, diagnostics)) {
     return fail(diagnostics);
   }
-  if (color < 0) return part.able ? MSCCLC_SUCCESS : fail(diagnostics);
+  if (!part.able) return fail(diagnostics);
+  if (color < 0) return MSCCLC_SUCCESS;
   if (!place) return fail(unplaced);
   if (!complete) {
-    diagnostics.error("peer-failed", {}, family->unplaced);
+    diagnostics.error("peer-failed", {}, family->unable);
     return fail(diagnostics);
   }
-  const std::vector<uint8_t>& id = messages[family->ranks.front()];
-  if (id.empty()) {
+  const std::vector<uint8_t>& said = messages[family->ranks.front()];
+  const std::string id(said.begin(), said.end());
+  if (id.starts_with(kNoId)) {
     diagnostics.error("peer-failed", {},
-                      fmt::format("rank {} cannot host the split", family->ranks.front()));
+                      fmt::format("rank {} of the parent has made {}", family->ranks.front(),
+                                  printable_line(id)));
     return fail(diagnostics);
   }
   const auto at = std::find(family->ranks.begin(), family->ranks.end(), bootstrap.rank());
-  return join({id.begin(), id.end()}, static_cast<uint32_t>(at - family->ranks.begin()),
+  return join(id, static_cast<uint32_t>(at - family->ranks.begin()),
               static_cast<uint32_t>(family->ranks.size()), std::move(part), child, diagnostics,
               [&parent](Diagnostics& why) { return parent.communicator->has_failed(why); });
 }
@@ -307,9 +314,8 @@ mscclc_result_t mscclc_comm_create(mscclc_comm_t** comm, uint32_t ranks,
     if (id == nullptr) return refuse("mscclc_comm_create", "'id' is NULL");
     Diagnostics diagnostics;
     Part part;
-    if (!check_ranks(rank, ranks, diagnostics) || !part.read(config, diagnostics)) {
-      return fail(diagnostics);
-    }
+    if (!check_ranks(rank, ranks, diagnostics)) return fail(diagnostics);
+    part.read(config, diagnostics);
     const std::string text(id->text, strnlen(id->text, sizeof id->text));
     return join(text, rank, ranks, std::move(part), comm, diagnostics);
   });
@@ -324,10 +330,11 @@ mscclc_result_t mscclc_comm_create_env(mscclc_comm_t** comm, const char* name,
     *comm = nullptr;
     Diagnostics diagnostics;
     Part part;
-    if (!part.read(config, diagnostics)) return fail(diagnostics);
+    part.read(config, diagnostics);
     auto launched = read_launch(name == nullptr ? "" : name, diagnostics);
     if (!launched) return fail(diagnostics);
     launched->timeout = part.timeout;
+    if (!part.able) launched->wrong = {};  // the communicator reports it, with what else is wrong
     return finish(make_bootstrap(*launched, diagnostics), std::move(part), comm, diagnostics);
   });
 }
@@ -349,9 +356,8 @@ mscclc_result_t mscclc_comm_create_store(mscclc_comm_t** comm, uint32_t ranks, u
     }
     Diagnostics diagnostics;
     Part part;
-    if (!check_ranks(rank, ranks, diagnostics) || !part.read(config, diagnostics)) {
-      return fail(diagnostics);
-    }
+    if (!check_ranks(rank, ranks, diagnostics)) return fail(diagnostics);
+    part.read(config, diagnostics);
     const Store keys(own, name, part.timeout);
     return meet_by_store(keys, rank, ranks, std::move(part), comm, diagnostics);
   });
@@ -367,9 +373,7 @@ mscclc_result_t mscclc_comm_split(mscclc_comm_t* comm, int32_t color, int32_t ke
     if (*comm->finalized) return refuse_finalized("mscclc_comm_split");
     Diagnostics diagnostics;
     Part part;
-    if (!part.read(config == nullptr ? &comm->config : config, diagnostics, comm->registry)) {
-      return fail(diagnostics);
-    }
+    part.read(config == nullptr ? &comm->config : config, diagnostics, comm->registry);
     if (child != nullptr) return split(*comm, color, key, std::move(part), child, diagnostics);
     part.able = false;  // all ranks of the child learn it
     mscclc_comm_t* none = nullptr;

@@ -49,16 +49,15 @@ Secret stretch(std::string_view text, Secret secret = {}) {
   return secret;
 }
 
-/// A rank that knows all that a launcher would say. nullopt: reported.
-std::optional<LaunchedRank> launched(uint32_t rank, uint32_t ranks, Diagnostics& diagnostics) {
-  const std::optional<HostOptions> options = read_host_options(diagnostics);
-  if (!options) return std::nullopt;
+/// A rank that knows all that a launcher would say.
+LaunchedRank launched(uint32_t rank, uint32_t ranks) {
   LaunchedRank made;
+  const HostOptions options = host_options_to_meet(made.wrong);
   made.launcher = "NCCL";
   made.rank = rank;
   made.size = ranks;
-  made.timeout = options->timeout;
-  made.silence = options->silence;
+  made.timeout = options.timeout;
+  made.silence = options.silence;
   return made;
 }
 
@@ -108,16 +107,15 @@ std::unique_ptr<Bootstrap> meet_at(std::string_view text, const Comm& made,
                                    Diagnostics& diagnostics) {
   const auto place = read_place(text, diagnostics);
   if (!place) return nullptr;
-  auto rank_there = launched(made.rank, made.ranks, diagnostics);
-  if (!rank_there) return nullptr;
+  LaunchedRank rank_there = launched(made.rank, made.ranks);
   Diagnostics ignored;
   const std::string secret =
       Environment::of_process().text(Variable::MSCCLC_SECRET, ignored).value_or("");
-  rank_there->where.host = place->host;
-  rank_there->where.ports = {place->port};
-  rank_there->where.secret = stretch(secret + std::string(text));
-  rank_there->where.gives_up = once_failed(made);
-  return make_bootstrap(*rank_there, diagnostics);
+  rank_there.where.host = place->host;
+  rank_there.where.ports = {place->port};
+  rank_there.where.secret = stretch(secret + std::string(text));
+  rank_there.where.gives_up = once_failed(made);
+  return make_bootstrap(rank_there, diagnostics);
 }
 
 /// Collective over ranks of the parent that know a name for what they make together. `gives_up`: as
@@ -131,14 +129,13 @@ std::unique_ptr<Bootstrap> meet_by_name(const Comm& parent, const std::string& n
                       "that are gone");
     return nullptr;
   }
-  auto rank_there = launched(rank, ranks, diagnostics);
-  if (!rank_there) return nullptr;
-  rank_there->one_machine = true;
-  rank_there->where.local = true;
-  rank_there->where.secret = stretch(name, parent.facts.secret);
-  rank_there->where.gives_up = std::move(gives_up);
-  rank_there->where.announced_elsewhere = true;  // by the parent
-  return make_bootstrap(*rank_there, diagnostics);
+  LaunchedRank rank_there = launched(rank, ranks);
+  rank_there.one_machine = true;
+  rank_there.where.local = true;
+  rank_there.where.secret = stretch(name, parent.facts.secret);
+  rank_there.where.gives_up = std::move(gives_up);
+  rank_there.where.announced_elsewhere = true;  // by the parent
+  return make_bootstrap(rank_there, diagnostics);
 }
 
 template <typename T>
@@ -180,10 +177,10 @@ std::unique_ptr<Bootstrap> meet_by_id(const ncclUniqueId& id, const Comm& made,
     return meet_at(std::string_view(text).substr(kByEnvironment.size()), made, diagnostics);
   }
   const auto parsed = UniqueId::parse(text, diagnostics);
-  const auto options = parsed ? read_host_options(diagnostics) : std::nullopt;
-  if (!options) return nullptr;
-  return join_job(*parsed, made.rank, made.ranks, options->timeout, own_hub(*parsed), diagnostics,
-                  once_failed(made));
+  if (!parsed) return nullptr;
+  Diagnostics wrong;  // the communicator checks all settings, and reports them to the others
+  return join_job(*parsed, made.rank, made.ranks, host_options_to_meet(wrong).timeout,
+                  own_hub(*parsed), diagnostics, once_failed(made));
 }
 
 bool find_family(Bootstrap& parent, int color, int key, Family& family, Diagnostics& diagnostics) {
@@ -217,16 +214,23 @@ std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
                                         Diagnostics& diagnostics) {
   ncclUniqueId own{};
   std::vector<uint8_t> sent;
-  if (!family.ranks.empty() && family.rank == 0 && make_id(own, diagnostics)) sent = bytes_of(own);
+  if (!family.ranks.empty() && family.rank == 0) {
+    const std::string why = make_id(own, diagnostics) ? "" : first_message(diagnostics);
+    sent = bytes_of(own);
+    sent.insert(sent.end(), why.begin(), why.end());
+  }
   std::vector<std::vector<uint8_t>> all;
-  if (!parent.all_gather(sent, "a split's ids", all, diagnostics) || family.ranks.empty()) {
+  if (!parent.all_gather(sent, "a split's ids", all, diagnostics) || family.ranks.empty() ||
+      diagnostics.has_errors()) {
     return nullptr;
   }
   const std::vector<uint8_t>& said = all[family.ranks[0]];
   ncclUniqueId id{};
   if (said.size() != sizeof id) {
+    const std::string why(said.begin() + std::min(said.size(), sizeof id), said.end());
     diagnostics.error("no-rendezvous", {},
-                      fmt::format("rank {} of the parent can serve no id", family.ranks[0]));
+                      fmt::format("rank {} of the parent can serve no id: {}", family.ranks[0],
+                                  printable_line(why)));
     return nullptr;
   }
   std::memcpy(&id, said.data(), sizeof id);
