@@ -13,6 +13,7 @@ from .externals import RowsOfPlan, externals_for, flags_for
 from .work import Work
 
 _LAUNCH_ORDERS = ("other_first", "plan_first")  # mscclc_launch_order_t
+_OTHER_ONLY = 2  # MSCCLC_OTHER_ONLY
 # Types that others may have no name for, and their widths: whole numbers as wide may hold their bits.
 _UNNAMED = {"bf16": 2, "e4m3": 1, "e5m2": 1, "e4m3b15": 1, "e8m0": 1}
 
@@ -75,6 +76,15 @@ class LoadedPlan:
         call, outside, _, bytes = self._call_of(source, target, "sum", dtype, externals, {})
         names = tuple(one.name for one in self._rows.externals)
         return PreparedCall(self, call, outside[0], bytes, names)
+
+    def _leave(self, bytes: int, dtype: str, stream: Optional[int]) -> None:
+        """Compares a call that something else makes, of any size, with those of the other ranks; waits for none."""
+        self._needs_open()
+        call = Call(
+            size=ctypes.sizeof(Call), dtype=element_type(dtype)[0], op=op_number("sum"),
+            accumulate=DTYPE_DEFAULT, launch_order=_OTHER_ONLY,
+        )  # fmt: skip
+        self._queue(call, bytes, stream, meets=False)
 
     def _checked(self, input, output, dtype):
         """Buffers and type of a call."""

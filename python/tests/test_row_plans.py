@@ -96,6 +96,22 @@ class RowPlans(unittest.TestCase):
         with self.assertRaisesRegex(mscclc.UsageError, "rows"):
             mscclc.choose_rows("allreduce_norm", rows=-1, **SHAPE)
 
+    def test_calls_that_something_else_makes(self):
+        """They are compared, and nothing is launched, whatever their size."""
+        run(2, """if 1:
+            plan = comm.load_rows("allreduce_norm", 64, 8)._loaded[-1][1]
+            for _ in range(2):
+                plan._leave(1 << 20, "f32", None)
+                comm.synchronize()
+            try:
+                plan._leave(1 << 20 + rank, "f32", None)
+                while True:
+                    comm.synchronize()
+            except mscclc.LibraryError as error:
+                assert " 1048576 bytes of f32" in str(error) and " 2097152 bytes of f32" in str(error), error
+            print("fine")
+        """)  # fmt: skip
+
     def test_orders(self):
         """Sums are in the order of the ranks, which of two ranks is every order."""
         four = {**SHAPE, "ranks": 4, "rows": 1}

@@ -284,6 +284,28 @@ def calls_that_differ(ranks):
         fusion.close()
 
 
+def too_large_at_one_rank(ranks):
+    """Its sum is the group's, and a plan's at the others: all learn it, and none waits. That of the group is left out."""
+    made = function.Function(64, "f32")
+    made.result(made.op("mul", 0, made.number(9)), "f32")
+    text, name = made.to_json(), dist.group.WORLD.group_name
+
+    def call(rows):
+        return torch.ops.mscclc.fused_rows(torch.ones(rows, 64), [], text, name, 1 << 9)[0]
+
+    for loaded in (True, False):
+        fusion.close()
+        if loaded:
+            for rows in (2, 3, 2):
+                equal(call(rows), torch.full((rows, 64), 9.0 * ranks.size))
+        with mock.patch.object(fusion.op, "_apart", lambda _function, _input, _given, results, *_: results):
+            dist.barrier(ranks.gloo)
+            mine = (3, 2) if ranks.rank == 0 else (2,)
+            run = lambda mine=mine: (*map(call, mine), None)[-1]
+            refused(run, "differ", " 512 bytes of f32", " 768 bytes of f32")
+    fusion.close()
+
+
 def ranks_apart(ranks):
     """Ranks that do not reach one another's memory: the group adds up, as without the pass."""
 
@@ -419,6 +441,6 @@ def mistakes(ranks):
 
 CHECKS = [
     columns_that_vary, odd_columns, too_many_rows, pieces, used_early, written_later, left_alone, no_shapes,
-    subtracted_multiples, one_rank, functions_that_differ, calls_that_differ, ranks_apart, a_rank_that_cannot_load,
-    another_order, later_group, calls_again, checked_by_torch, mistakes,
+    subtracted_multiples, one_rank, functions_that_differ, calls_that_differ, too_large_at_one_rank, ranks_apart,
+    a_rank_that_cannot_load, another_order, later_group, calls_again, checked_by_torch, mistakes,
 ]  # fmt: skip

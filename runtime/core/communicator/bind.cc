@@ -425,6 +425,14 @@ std::shared_ptr<BoundCall::State> Binder::make() {
 }
 
 std::shared_ptr<BoundCall::State> Binder::run() {
+  if (asked_.launch_order == LaunchOrder::other_only) {  // of any size, and without a kernel
+    describe();
+    auto made = std::make_shared<BoundCall::State>();
+    made->executable = &x_;
+    made->facts = facts_;
+    made->is_chosen = true;
+    return made;
+  }
   if (x_.collective_bind()) return asked_.registered ? run_symmetric() : run_together();
   if (!prepare()) return nullptr;
   for (const uint32_t r : x_.scratch.addressed) places_[r] = staged_places(r, false);
@@ -476,7 +484,9 @@ bool BoundCall::has_compiled_kernel() const {
 
 std::shared_ptr<BoundCall::State> Executable::State::bind(const CollectiveCall& call,
                                                           Diagnostics& diagnostics) {
-  if (collective_bind()) return Binder(*this, call, diagnostics).run();
+  if (collective_bind() || call.launch_order == LaunchOrder::other_only) {
+    return Binder(*this, call, diagnostics).run();
+  }
   if (!group->failure->happened()) {
     if (auto known = scratch.calls.find(call); known != nullptr) return known;
   }

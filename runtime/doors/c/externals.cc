@@ -56,7 +56,7 @@ Result<std::vector<CallFlags>> flags_of(const mscclc_call_t& call) {
   if (call.flags == nullptr && call.flags_count > 0) {
     return Error{"'flags' of the call is NULL, and 'flags_count' is not 0"};
   }
-  if (call.launch_order != MSCCLC_OTHER_FIRST && call.launch_order != MSCCLC_PLAN_FIRST) {
+  if (call.launch_order < MSCCLC_OTHER_FIRST || call.launch_order > MSCCLC_OTHER_ONLY) {
     return Error{"'launch_order' of the call is none"};
   }
   std::vector<CallFlags> flags;

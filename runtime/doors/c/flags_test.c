@@ -54,7 +54,7 @@ static void wrong_flags(mscclc_plan_t *plan, mscclc_call_t call, mscclc_stream_t
   WRONG(own[1].reserved = 1, "flags 1 of the call have 'reserved' that is not 0");
   WRONG(call.flags = NULL, "'flags' of the call is NULL");
   call.flags = own;
-  WRONG(call.launch_order = 2, "'launch_order' of the call is none");
+  WRONG(call.launch_order = 3, "'launch_order' of the call is none");
 }
 
 /* The other side of one call: it has the input ready in the opposite order. */

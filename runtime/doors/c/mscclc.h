@@ -312,7 +312,8 @@ typedef struct mscclc_flags {
 typedef int32_t mscclc_launch_order_t;
 enum {
   MSCCLC_OTHER_FIRST = 0, /* nothing: the other side may hold its room before the plan has begun */
-  MSCCLC_PLAN_FIRST = 1   /* all of the plan's blocks are resident before the other side begins */
+  MSCCLC_PLAN_FIRST = 1,  /* all of the plan's blocks are resident before the other side begins */
+  MSCCLC_OTHER_ONLY = 2   /* of any plan: something else does the call, which is only compared */
 };
 
 typedef struct mscclc_call {
@@ -338,9 +339,8 @@ typedef struct mscclc_call {
   size_t externals_count;
   const mscclc_flags_t *flags; /* of mscclc_plan_launch(): each array that the plan declares */
   size_t flags_count;
-  uint32_t budget; /* of a plan with flags: multiprocessors that it may hold while the other side
-                    * needs room, a block each; 0: not known */
-  mscclc_launch_order_t launch_order; /* of a plan with flags */
+  uint32_t budget; /* of a plan with flags: multiprocessors beside the other side; 0: not known */
+  mscclc_launch_order_t launch_order;
 } mscclc_call_t;
 #define MSCCLC_CALL_INIT                                                                          \
   {                                                                                               \

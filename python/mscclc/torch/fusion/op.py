@@ -78,8 +78,6 @@ def _fused_rows(
     key = _Key(function, group, max_bytes, input.device, parts > 1)
     _check(made, input, given, parts)
     results = made.empty(_part(input, parts))
-    if bytes > max_bytes:
-        return _apart(made, input, given, results, key, parts, f"{bytes} bytes are more than max_bytes, {max_bytes}")
     ranks = process_group(group)
     order, known_key = _order(ranks), known_calls.key_of((function, group, max_bytes, parts), [input, *given])
     known = known_calls.find(known_key, ranks, order)
@@ -91,6 +89,8 @@ def _fused_rows(
     if unserved:  # calls may have another contract than when the graph was compiled
         return _apart(made, input, given, results, key, parts, unserved)
     loaded = _plans_of(made, key, ranks)  # a call without rows loads them, too: it is compared with the other ranks'
+    if bytes > max_bytes:
+        return _too_large(made, input, given, results, key, parts, loaded)
     if not loaded.plans:
         return _apart(made, input, given, results, key, parts, loaded.why_none)
     if parts not in (1, loaded.comm.size):
@@ -140,6 +140,20 @@ def _apart(function, input, given, results, key, parts, why):
     call = _checked(loaded.comm, loaded.plans[0][1], function, sum, given, results)
     call.run(sum, given, results, function.main)
     return results
+
+
+def _too_large(function, input, given, results, key, parts, loaded):
+    """A call with more than max_bytes: it is compared with the other ranks', of which one may have less."""
+    bytes = input.numel() * input.element_size()
+    stream = None if input.device.type == "cpu" else torch.cuda.current_stream(input.device).cuda_stream
+    if loaded.plans:
+        loaded.plans[-1][1]._leave(bytes, function.type, stream)
+    why = f"{bytes} bytes are more than max_bytes, {key.max_bytes}"
+    try:
+        return _apart(function, input, given, results, key, parts, why)
+    except Exception:
+        loaded.comm.synchronize(stream)  # why the others do not come
+        raise
 
 
 def _ready(tensor):
