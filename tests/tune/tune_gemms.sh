@@ -43,6 +43,14 @@ grep -q '"ranks": 4, "dtype": "f32"' beside/overlap.json || fail "no row of 4 ra
 MSCCLC_NCCL=$nccl expect_code 0 "$dynamic" "${tune[@]:1}" --collective gemm_allreduce --m 30 --k 8 --n 8 --order ranks -o ordered
 if grep -q '; nccl: ' out; then fail "NCCL is timed though it does not keep the order"; fi
 
+# What ends its ranks is named, and the rest is timed by new ones. (This NCCL never has a communicator.)
+FAKE_NCCL_STUCK=1 MSCCLC_NCCL=$nccl expect_code 3 "$dynamic" "${tune[@]:1}" --collective gemm_allreduce --m 32,64 --k 8 --n 8 -o hung
+(($(grep -c '^  not timed: nccl: it hung or lost a rank: NCCL cannot make' out) == 2)) || { cat out; fail "what hung is not named"; }
+grep -q '"kind": "gemm_allreduce"' hung/overlap.json || fail "what was timed is lost"
+# Where nothing more can be timed, what was had is kept: 48 ranks need more descriptors.
+(ulimit -n 40 && expect_code 3 "${tune[@]}" --collective gemm_allreduce --ranks 2,48 --m 96 --k 8 --n 8 -o kept)
+grep -q '"ranks": 2, ' kept/overlap.json || fail "what was timed before an error is lost"
+
 refused() {
   local wanted=$1
   shift

@@ -29,14 +29,13 @@ double GemmResult::serial_ns() const {
   return timed ? times.front().ns : 0;
 }
 
-/// Nanoseconds; 0: it was not right, or could not be timed, which the result says. nullopt: nothing
-/// more can be timed: reported.
-std::optional<double> GemmTuner::try_out(GemmResult& result, const GemmWay& way,
-                                         Diagnostics& diagnostics) {
+/// Nanoseconds; 0: it was not right, or could not be timed, which the result says. nullopt: it
+/// hangs, and nothing more can be timed.
+std::optional<double> GemmTuner::try_out(GemmResult& result, const GemmWay& way) {
   Diagnostics why;
   const auto taken = timer_.time(in_way(result.shape, way), result.mode, why);
   if (timer_.broken()) {
-    for (const Diagnostic& d : why.all()) diagnostics.add(d);
+    hung_.emplace_back(way, first_message(why, "a rank was lost"));
     return std::nullopt;
   }
   if (!taken) {
@@ -47,13 +46,18 @@ std::optional<double> GemmTuner::try_out(GemmResult& result, const GemmWay& way,
   return taken->wrong > 0 ? 0 : taken->ns;
 }
 
-bool GemmTuner::try_all(GemmResult& result, Diagnostics& diagnostics) {
+bool GemmTuner::try_all(GemmResult& result) {
   overlap::ChoiceFacts facts = facts_;
   facts.mode = result.mode;
   GemmWays found = ways_of(result.shape, facts);
   result.left_out = std::move(found.left_out);
   for (const GemmWay& way : found.ways) {
-    const auto ns = try_out(result, way, diagnostics);
+    if (const auto hung = std::ranges::find(hung_, way, &HungWays::value_type::first);
+        hung != hung_.end()) {
+      result.left_out.push_back(text_of(way) + ": it hung or lost a rank: " + hung->second);
+      continue;
+    }
+    const auto ns = try_out(result, way);
     if (!ns) return false;
     if (*ns > 0) result.times.push_back({way, *ns});
   }
@@ -61,12 +65,11 @@ bool GemmTuner::try_all(GemmResult& result, Diagnostics& diagnostics) {
 }
 
 /// So that what disturbs the machine disturbs all of them alike.
-bool GemmTuner::take_turns(GemmResult& result, std::vector<WayTurn>& turns,
-                           Diagnostics& diagnostics) {
+bool GemmTuner::take_turns(GemmResult& result, std::vector<WayTurn>& turns) {
   for (WayTurn& turn : turns) turn.ns.clear();
   for (uint32_t pass = 0; pass < kComparisons; ++pass) {
     for (WayTurn& turn : turns) {
-      const auto ns = try_out(result, turn.of.way, diagnostics);
+      const auto ns = try_out(result, turn.of.way);
       if (!ns) return false;
       if (*ns > 0) turn.ns.push_back(*ns);
     }
@@ -90,11 +93,11 @@ bool GemmTuner::add_close(GemmResult& result, std::vector<WayTurn>& turns) {
 }
 
 /// Of many, the fastest was also lucky: where it was no more than that, others are as fast.
-bool GemmTuner::compare(GemmResult& result, Diagnostics& diagnostics) {
+bool GemmTuner::compare(GemmResult& result) {
   if (result.serial_ns() == 0) return true;
   std::vector<WayTurn> turns = {{result.times.front()}};
   while (add_close(result, turns)) {
-    if (!take_turns(result, turns, diagnostics)) return false;
+    if (!take_turns(result, turns)) return false;
   }
   result.best = result.times.front();
   for (const WayTurn& turn : turns) {
@@ -105,10 +108,9 @@ bool GemmTuner::compare(GemmResult& result, Diagnostics& diagnostics) {
   return true;
 }
 
-std::optional<GemmResult> GemmTuner::tune(const OverlapConfig& shape, overlap::RunMode mode,
-                                          Diagnostics& diagnostics) {
+std::optional<GemmResult> GemmTuner::tune(const OverlapConfig& shape, overlap::RunMode mode) {
   GemmResult result{.shape = shape, .ranks = facts_.ranks, .mode = mode};
-  if (!try_all(result, diagnostics) || !compare(result, diagnostics)) return std::nullopt;
+  if (!try_all(result) || !compare(result)) return std::nullopt;
   return result;
 }
 

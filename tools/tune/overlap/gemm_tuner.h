@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/tune/overlap/gemm_timer.h"
@@ -15,6 +16,9 @@ struct GemmTime {
   GemmWay way;
   double ns = 0;  ///< of a run
 };
+
+/// Ways in which ranks have waited in vain, or one was lost; and why.
+using HungWays = std::vector<std::pair<GemmWay, std::string>>;
 
 /// What came of a shape.
 struct GemmResult {
@@ -32,25 +36,27 @@ struct GemmResult {
 
 class GemmTuner {
  public:
-  /// `facts`: of the device and the job.
-  GemmTuner(GemmTimer& timer, const overlap::ChoiceFacts& facts) : timer_(timer), facts_(facts) {}
+  /// `facts`: of the device and the job. `hung`: ways that are left out; one more where tune()
+  /// ends.
+  GemmTuner(GemmTimer& timer, const overlap::ChoiceFacts& facts, HungWays& hung)
+      : timer_(timer), facts_(facts), hung_(hung) {}
 
   /// Times all ways in turn; then those that are about as fast as the fastest, and `serial`,
   /// several times in turn. What is faster than `serial` by kGain is better. nullopt: a
-  /// rank hangs or was lost: reported. REQUIRES: check_config().
-  [[nodiscard]] std::optional<GemmResult> tune(const OverlapConfig& shape, overlap::RunMode mode,
-                                               Diagnostics& diagnostics);
+  /// rank hangs or was lost, and the timer is of no more use. REQUIRES: check_config().
+  [[nodiscard]] std::optional<GemmResult> tune(const OverlapConfig& shape, overlap::RunMode mode);
 
  private:
   struct WayTurn;
-  bool try_all(GemmResult& result, Diagnostics& diagnostics);
+  bool try_all(GemmResult& result);
   static bool add_close(GemmResult& result, std::vector<WayTurn>& turns);
-  bool compare(GemmResult& result, Diagnostics& diagnostics);
-  bool take_turns(GemmResult& result, std::vector<WayTurn>& turns, Diagnostics& diagnostics);
-  std::optional<double> try_out(GemmResult& result, const GemmWay& way, Diagnostics& diagnostics);
+  bool compare(GemmResult& result);
+  bool take_turns(GemmResult& result, std::vector<WayTurn>& turns);
+  std::optional<double> try_out(GemmResult& result, const GemmWay& way);
 
   GemmTimer& timer_;
   const overlap::ChoiceFacts facts_;
+  HungWays& hung_;
 };
 
 }  // namespace mscclc::tune

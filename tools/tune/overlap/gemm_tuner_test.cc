@@ -52,9 +52,8 @@ const std::string kOne = "copy_engine, chunks 1, budget 1",
                   kTwo = "copy_engine, chunks 2, budget 1";
 
 GemmResult tune(FakeGemmTimer& timer, const OverlapConfig& shape) {
-  Diagnostics diagnostics;
-  auto result = GemmTuner(timer, kFacts).tune(shape, RunMode::captured, diagnostics);
-  INFO(render_text(diagnostics, Sources{}));
+  HungWays hung;
+  auto result = GemmTuner(timer, kFacts, hung).tune(shape, RunMode::captured);
   REQUIRE(result);
   return *std::move(result);
 }
@@ -164,9 +163,9 @@ TEST_CASE("budgets are those that the device has room for") {
 TEST_CASE("nothing is timed after a rank was lost") {
   FakeGemmTimer timer;
   timer.breaks = kOne;
-  Diagnostics diagnostics;
-  CHECK_FALSE(GemmTuner(timer, kFacts).tune(kShape, RunMode::eager, diagnostics));
-  CHECK(diagnostics.all().front().code == "hang");
+  HungWays hung;
+  CHECK_FALSE(GemmTuner(timer, kFacts, hung).tune(kShape, RunMode::eager));
+  CHECK(hung == HungWays{{{kCopyEngine, 1, 1}, "rank 1 did not answer"}});
   CHECK(timer.asked.back() == kOne);
 }
 

@@ -39,33 +39,43 @@ class GemmTuneRun {
     if (const int code = write(); code != kFine) return code;
     const bool wrong =
         std::ranges::any_of(results_, [](const auto& r) { return !r.wrong.empty(); });
-    return wrong ? kWrongResult : kFine;
+    return wrong || !hung_.empty() ? kWrongResult : kFine;
   }
 
  private:
   bool measure(uint32_t ranks, Diagnostics& diagnostics) {
     TeamOptions options = options_of(tuning_.team, ranks);
     options.batch = kBatch;
-    const auto timer = TeamGemmTimer::start(options, diagnostics);
+    auto timer = TeamGemmTimer::start(options, diagnostics);
     if (timer == nullptr) return false;
-    const std::string& why_no_nccl = timer->why_no_nccl();
+    const std::string why_no_nccl = timer->why_no_nccl();
     facts_ += fmt::format(
         "{} ranks: runs on {}, eager{}; {}\n", ranks, timer->device(),
         modes_.size() > 1 ? " and in CUDA graphs" : "",
         why_no_nccl.empty() ? "NCCL was timed, too" : "NCCL was not timed: " + why_no_nccl);
-    GemmTuner tuner(
-        *timer, {.ranks = ranks, .multiprocessors = timer->multiprocessors(), .nccl = why_no_nccl});
+    const overlap::ChoiceFacts facts{
+        .ranks = ranks, .multiprocessors = timer->multiprocessors(), .nccl = why_no_nccl};
     Progress progress("tune", shapes_.size() * modes_.size());
     for (const OverlapConfig& shape : shapes_) {
       for (const RunMode mode : modes_) {
         progress.next(fmt::format("{} over {} ranks, {} rows", name(shape.kind), ranks, shape.m));
-        auto result = tuner.tune(shape, mode, diagnostics);
-        if (!result) return false;
+        std::optional<GemmResult> result;
+        while (!(result = GemmTuner(*timer, facts, hung_).tune(shape, mode))) {
+          timer.reset();  // without what hung, by other ranks
+          timer = TeamGemmTimer::start(options, diagnostics);
+          if (timer == nullptr) return false;
+        }
         put(result_text(*result));
         results_.push_back(*std::move(result));
+        if (!measured_rows(results_).empty()) (void)write_rows();  // what was had outlasts a crash
       }
     }
     return true;
+  }
+
+  std::string file() const { return tuning_.output + "/" + overlap::kMeasuredFile; }
+  Result<void> write_rows() const {
+    return write_file(file(), overlap::measured_text(measured_rows(results_)));
   }
 
   int write() const {
@@ -74,11 +84,8 @@ class GemmTuneRun {
       put_error("nothing could be timed, so there is no table: see the lines above\n");
       return kWrongResult;
     }
-    const std::string file = tuning_.output + "/" + overlap::kMeasuredFile;
-    if (const auto written = write_file(file, overlap::measured_text(rows)); !written) {
-      return Input::usage(written.error());
-    }
-    put(fmt::format("{} rows of {}; jobs take them with MSCCLC_PLAN_PATH={}\n", rows.size(), file,
+    if (const auto written = write_rows(); !written) return Input::usage(written.error());
+    put(fmt::format("{} rows of {}; jobs take them with MSCCLC_PLAN_PATH={}\n", rows.size(), file(),
                     tuning_.output));
     return kFine;
   }
@@ -87,6 +94,7 @@ class GemmTuneRun {
   const std::vector<OverlapConfig> shapes_;
   std::vector<RunMode> modes_ = {RunMode::eager};
   std::vector<GemmResult> results_;
+  HungWays hung_;
   std::string facts_;  ///< how it was timed
 };
 
