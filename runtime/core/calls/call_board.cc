@@ -96,8 +96,7 @@ CallRecord* CallBoard::records(size_t rank) const {
   return reinterpret_cast<CallRecord*>(all) + rank * kRoom;
 }
 
-std::optional<CallBoard::Refusal> CallBoard::next(CallRecord& call,
-                                                  const std::function<bool()>& over) {
+std::optional<CallBoard::Refusal> CallBoard::next(CallRecord& call, const Over& over) {
   call.call = calls_ + 1;
   const bool changed = changes_ == 0 || !call.is_same(latest_);
   if (changed) {
@@ -107,8 +106,7 @@ std::optional<CallBoard::Refusal> CallBoard::next(CallRecord& call,
   return look(calls_, changed);
 }
 
-std::optional<CallBoard::Refusal> CallBoard::begin_load(const CallRecord& call,
-                                                        const std::function<bool()>& over) {
+std::optional<CallBoard::Refusal> CallBoard::begin_load(const CallRecord& call, const Over& over) {
   if (auto refusal = publish(call, over)) return refusal;
   return look(call.call, true);
 }
@@ -127,12 +125,12 @@ std::optional<CallBoard::Refusal> CallBoard::look(uint64_t call, bool changed) {
   return compare(call);
 }
 
-std::optional<CallBoard::Refusal> CallBoard::publish(const CallRecord& call,
-                                                     const std::function<bool()>& over) {
+std::optional<CallBoard::Refusal> CallBoard::publish(const CallRecord& call, const Over& over) {
   for (Idle idle;; idle.rest()) {
     const auto late = find_too_far_behind(changes_);
     if (!late) break;
-    if (over()) return Refusal{ranks_[*late], {}, line(*late).calls.load()};
+    const uint64_t calls = line(*late).calls.load();
+    if (over(calls)) return Refusal{ranks_[*late], {}, calls};
   }
   records(own_)[changes_ % kRoom] = call;
   latest_ = call;

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -44,6 +45,18 @@ struct CallRecord {
 };
 static_assert(sizeof(CallRecord) == 64);
 
+/// A wait for a rank ends where that has made no further call for so long.
+struct RankPatience {
+  using Clock = std::chrono::steady_clock;
+  const Clock::duration most;
+  std::optional<Clock::time_point> since = {};  ///< it has made no further call; or first asked
+  uint64_t calls = 0;                           ///< of the rank, then
+  bool is_over(uint64_t calls_now, Clock::time_point now) {
+    if (!since || calls_now != calls) since = now, calls = calls_now;
+    return now - *since >= most;
+  }
+};
+
 /// Thread safety: next() is for one thread at a time; each rank has a board of its own.
 class CallBoard {
  public:
@@ -68,14 +81,15 @@ class CallBoard {
     std::optional<CallRecord> other;
     uint64_t calls = 0;  ///< of the other, so far
   };
+  /// Whether to wait no longer for a rank that is too far behind, and has made so many calls.
+  using Over = std::function<bool(uint64_t calls)>;
   /// This rank's next call; numbers it. nullopt: no rank has said that it is another one. Waits
-  /// only for a rank that is too far behind, until `over` is true.
-  [[nodiscard]] std::optional<Refusal> next(CallRecord& call, const std::function<bool()>& over);
+  /// only for a rank that is too far behind.
+  [[nodiscard]] std::optional<Refusal> next(CallRecord& call, const Over& over);
   /// This rank waits for the others to load a plan (CallRecord::is_load) for a call that is to
   /// come, which `call` numbers. A rank that has come to that call by another plan will not. As
   /// next().
-  [[nodiscard]] std::optional<Refusal> begin_load(const CallRecord& call,
-                                                  const std::function<bool()>& over);
+  [[nodiscard]] std::optional<Refusal> begin_load(const CallRecord& call, const Over& over);
   void end_load();
   uint64_t calls() const { return calls_; }  ///< of this rank
 
@@ -85,7 +99,7 @@ class CallBoard {
   CallBoard(uint8_t* memory, std::vector<uint32_t> ranks, size_t own);
   Line& line(size_t rank) const;
   CallRecord* records(size_t rank) const;
-  std::optional<Refusal> publish(const CallRecord& call, const std::function<bool()>& over);
+  std::optional<Refusal> publish(const CallRecord& call, const Over& over);
   std::optional<size_t> find_too_far_behind(uint64_t change) const;
   std::optional<Refusal> look(uint64_t call, bool changed);
   std::optional<Refusal> compare(uint64_t call);

@@ -9,23 +9,9 @@
 namespace mscclc {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// A wait for a rank that is too far behind. Most calls do not wait: its clock begins when it is
-/// first asked.
-class Wait {
- public:
-  explicit Wait(const RankGroup& group) : group_(group) {}
-  bool is_over() {
-    const auto now = Clock::now();
-    if (!begin_) begin_ = now;
-    return group_.failure->happened() || now - *begin_ >= group_.timeout;
-  }
-
- private:
-  const RankGroup& group_;
-  std::optional<Clock::time_point> begin_;
-};
+bool is_over(const RankGroup& group, RankPatience& patience, uint64_t calls) {
+  return group.failure->happened() || patience.is_over(calls, RankPatience::Clock::now());
+}
 
 CallFacts facts_in(const RankGroup& group, CallRecord record, uint64_t number) {
   record.call = number;
@@ -45,8 +31,8 @@ bool refuse_call(RankGroup& group, const CallBoard::Refusal& refusal, const Call
     diagnostics.error(
         "rank-behind", {},
         fmt::format("rank {} has launched {} calls, and this rank {}, {} of which were other "
-                    "ones than the call before: no rank may be further ahead, and waiting {} s "
-                    "has not helped",
+                    "ones than the call before: no rank may be further ahead, and that one has "
+                    "launched none for {} s",
                     refusal.rank, refusal.calls, call.call - 1, CallBoard::kRoom,
                     std::chrono::duration<double>(group.timeout).count()));
   }
@@ -57,8 +43,8 @@ bool refuse_call(RankGroup& group, const CallBoard::Refusal& refusal, const Call
 }  // namespace
 
 bool same_beside(RankGroup& group, CallBoard& board, CallRecord call, Diagnostics& diagnostics) {
-  Wait wait(group);
-  const auto refusal = board.next(call, [&wait] { return wait.is_over(); });
+  RankPatience wait{group.timeout};
+  const auto refusal = board.next(call, [&](uint64_t n) { return is_over(group, wait, n); });
   return !refusal || refuse_call(group, *refusal, call, "", diagnostics);
 }
 
@@ -113,8 +99,9 @@ bool LoadBeside::begin(Diagnostics& diagnostics) {
   begun_ = true;
   CallRecord call{.call = group_.compared.board->calls() + ahead_, .executable = executable_};
   call.is_load = 1;
-  Wait wait(group_);
-  const auto refusal = group_.compared.board->begin_load(call, [&wait] { return wait.is_over(); });
+  RankPatience wait{group_.timeout};
+  const auto refusal =
+      group_.compared.board->begin_load(call, [&](uint64_t n) { return is_over(group_, wait, n); });
   return !refusal || refuse_call(group_, *refusal, call, call_, diagnostics);
 }
 
