@@ -3,7 +3,7 @@
 The default group is mscclc's, on the host device; `gloo` is a group of the same ranks, which says
 what is right. The last line says how many checks passed and failed on this rank. With TEST_DEVICE=cuda
 tensors are of GPUs, in those suites that say nothing of their device. What still runs after DUMP_AFTER
-seconds says where it is, and so does what is ended by SIGABRT. PATIENCE (100) is how long groups wait.
+seconds says where it is, and so does what is ended by SIGABRT. PATIENCE (300) is how long groups wait.
 """
 
 import datetime
@@ -19,7 +19,7 @@ import traceback
 import torch
 import torch.distributed as dist
 
-PATIENCE = datetime.timedelta(seconds=float(os.environ.get("PATIENCE", 100)))
+PATIENCE = datetime.timedelta(seconds=float(os.environ.get("PATIENCE", 300)))
 # A program of two ranks, for suites that load plans.
 EXCHANGE = os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "testdata", "exchange.mscl"
@@ -138,7 +138,7 @@ def init(ranks, backend="mscclc", name="store", **more):
 def main():
     suite, size, rank, folder = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     faulthandler.enable()
-    faulthandler.dump_traceback_later(float(os.environ.get("DUMP_AFTER", 270)), repeat=True)
+    faulthandler.dump_traceback_later(float(os.environ.get("DUMP_AFTER", 870)), repeat=True)
     torch.set_num_threads(1)
     on_gpus = os.environ.get("TEST_DEVICE") == "cuda"
     if on_gpus:

@@ -90,8 +90,9 @@ def many_times(ranks):
     before = _held()
     for _ in range(100):
         once()
-    after = _held()
-    assert all(a <= b + 3 for a, b in zip(after, before)), (before, after)
+    end = time.monotonic() + 60
+    while any(a > b + 3 for a, b in zip(after := _held(), before)):  # a thread that has ended is there for a moment
+        assert time.monotonic() < end, (before, after)
     dist.destroy_process_group()
 
 

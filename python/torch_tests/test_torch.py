@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 import make_wheel  # noqa: E402
 from ports import free_port  # noqa: E402
 
-PATIENCE = 300  # seconds; only a hang takes so long
+PATIENCE = 900  # seconds; only a hang takes so long, also where ranks import torch for a minute
 TORCH = tuple(map(int, importlib.metadata.version("torch").split(".")[:2]))
 symmetric = unittest.skipIf(TORCH < (2, 11), "symmetric memory needs torch 2.11")
 

@@ -362,7 +362,7 @@ def refusals(ranks):
     except NotImplementedError:
         pass
     found = torch.ones(3)  # the communicator is usable
-    comm.all_reduce(found, ReduceOp.SUM, False, timeout=timedelta(seconds=5), hints={"a": "b"})
+    comm.all_reduce(found, ReduceOp.SUM, False, timeout=timedelta(seconds=100), hints={"a": "b"})
     equal(found, torch.full((3,), float(ranks.size)))
     comm.finalize()
     refused(lambda: comm.finalize(), "finalized")
@@ -423,6 +423,9 @@ LATE = """
 import os, sys, torch, torchcomms, datetime, time
 import torch.distributed as dist
 store = dist.FileStore(sys.argv[1], 2)
+store.add("here", 1)
+while store.add("here", 0) < 2:  # one may have imported torch much later
+    time.sleep(0.01)
 os.environ.update(TORCHCOMM_RANK=sys.argv[2], TORCHCOMM_SIZE="2")
 comm = torchcomms.new_comm("mscclc", torch.device("cpu"), "late", store=store,
                            timeout=datetime.timedelta(seconds=20))

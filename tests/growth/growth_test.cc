@@ -10,8 +10,9 @@
 namespace mscclc {
 namespace {
 
-/// Containers grow in steps, and give nothing back: as much as they may hold more.
-constexpr int64_t kSteps = 8;
+/// Containers grow in steps, and give nothing back, and other threads may have a message under way:
+/// as much as may be held more. Of what is done so often, one block each time would be more.
+constexpr int64_t kSteps = 64;
 
 std::shared_ptr<const Program> plan_for_two(std::string_view name) {
   const CompiledWorld world(name, {{"R", "2"}});

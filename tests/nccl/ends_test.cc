@@ -113,8 +113,8 @@ class LaunchedCalls final : public ForwardedCalls {
 TEST_CASE("abort ends a plan that waits for a peer [case-79]") {
   const ServedBy served(nullptr, true);
   serve_by<LaunchedCalls>();
+  int value[2] = {1, 1};  // what calls use outlives what may still make them
   Ranks ranks(2);
-  int value[2] = {1, 1};
   const auto reduce = [&](int r, ncclComm_t comm) {
     return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
   };
@@ -136,8 +136,8 @@ TEST_CASE("abort ends a plan that waits for a peer [case-79]") {
 
 TEST_CASE("a call whose peer has given up is its fault, as the communicator says") {
   const ServedBy served(nullptr, true);
-  Ranks ranks(2);
   int value[2] = {1, 1};
+  Ranks ranks(2);
   REQUIRE(ranks.comms.size() == 2);
   CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
   CHECK(ncclAllReduce(&value[0], &value[0], 1, kInt32, kSum, ranks.comms[0], nullptr) ==
@@ -422,8 +422,8 @@ TEST_CASE("a shrink that aborts ends what NCCL waits for [case-34]") {
 TEST_CASE("a shrink that aborts ends the messages of plans [case-34]") {
   const ServedBy served(nullptr, true);
   serve_by<LaunchedCalls>();
-  Ranks ranks(3);
   int value[3] = {0, 0, 7};
+  Ranks ranks(3);
   const auto message = [&](int r) {
     return r == 2 ? ncclSend(&value[2], 1, kInt32, 0, ranks.comms[2], nullptr)
                   : ncclRecv(&value[0], 1, kInt32, 2, ranks.comms[0], nullptr);
@@ -445,8 +445,8 @@ TEST_CASE("a shrink that aborts ends what no caller waits for, and the parent ha
   const bool by_plans = GENERATE(false, true);
   const ServedBy served(by_plans ? nullptr : kFakeNccl, by_plans);
   if (by_plans) serve_by<LaunchedCalls>();
-  const UnwaitedRanks ranks(3);
   int value = 0, lost = 2;
+  const UnwaitedRanks ranks(3);
   REQUIRE(sum_of(ranks.comms) == 6);  // the plan is loaded
   const int before = LaunchedCalls::launched;
   REQUIRE(ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr) ==

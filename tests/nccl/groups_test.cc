@@ -435,9 +435,9 @@ TEST_CASE("who does not wait for a communicator waits for none of its calls") {
 TEST_CASE("abort ends a call that no caller waits for") {
   const bool by_plans = GENERATE(false, true);
   const ServedBy served(by_plans ? nullptr : kFakeNccl, by_plans);
+  int value = 1;  // what calls use outlives what may still make them
   UnwaitedRanks ranks(2);
   const CommPointer caller = find_comm(ranks.comms[0]);
-  int value = 1;
   CHECK(allreduce(value, ranks.comms[0]) == ncclInProgress);
   for (ncclComm_t comm : ranks.comms) CHECK(ncclCommAbort(comm) == ncclSuccess);
   ranks.comms.clear();

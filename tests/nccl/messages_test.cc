@@ -218,8 +218,8 @@ TEST_CASE("messages to oneself must match in their group [case-44]") {
 
 TEST_CASE("a first message that is never received is an error after MSCCLC_TIMEOUT") {
   const ServedBy served(nullptr, true);
-  Ranks ranks(2);
   int value = 1;
+  Ranks ranks(2);
   const Setting soon("MSCCLC_TIMEOUT", "1");
   CHECK(ncclSend(&value, 1, kInt32, 1, ranks.comms[0], nullptr) == ncclRemoteError);
   CHECK_THAT(
@@ -229,8 +229,8 @@ TEST_CASE("a first message that is never received is an error after MSCCLC_TIMEO
 
 TEST_CASE("abort ends a message that is never received [case-79]") {
   const ServedBy served(nullptr, true);
+  int value = 1, got = 0;  // what messages use outlives what may still send them
   Ranks ranks(2);
-  int value = 1, got = 0;
   const auto send = [&] { return ncclSend(&value, 1, kInt32, 1, ranks.comms[0], nullptr); };
   on_ranks(ranks, [&](int r, ncclComm_t comm) {
     return r == 0 ? send() : ncclRecv(&got, 1, kInt32, 0, comm, nullptr);

@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLongestWatch{60'000};
+constexpr milliseconds kLongestWatch{300'000};
 
 /// MSCCLC_FLIGHT_FILE while it lives.
 struct FlightFile {

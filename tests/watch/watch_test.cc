@@ -50,7 +50,11 @@ class Watcher {
     fs::rename(folder_ / "new", folder_ / "a.mscl");
   }
   void remove() const { fs::remove(folder_ / "a.mscl"); }
-  void make_pipe() const { REQUIRE(::mkfifo((folder_ / "a.mscl").c_str(), 0600) == 0); }
+  /// At once: of a file that is gone for a second it is said that there is none, and no more.
+  void replace_by_pipe() const {
+    REQUIRE(::mkfifo((folder_ / "new").c_str(), 0600) == 0);
+    fs::rename(folder_ / "new", folder_ / "a.mscl");
+  }
   void import_text(const std::string& text) const { std::ofstream(folder_ / "lib.mscl") << text; }
   /// Reads lines until one has the text; that line.
   std::string wait_for(const std::string& text) {
@@ -109,8 +113,7 @@ TEST_CASE("watch: files that are replaced, or gone for a while, are followed") {
   CHECK(!watcher.wait_for("No such file or directory; waiting for it").empty());
   watcher.write(library("allgather_direct.mscl"));
   CHECK(!watcher.wait_for("proved").empty());
-  watcher.remove();
-  watcher.make_pipe();
+  watcher.replace_by_pipe();
   CHECK(!watcher.wait_for("it is a pipe or a device, not a file; waiting for it").empty());
   CHECK(watcher.end(SIGTERM) == 0);
 }

@@ -179,9 +179,7 @@ void check_misfit(uint32_t rank, uint32_t size, const std::string& expected) {
   TestJob job(2);
   RawRank first(job.id);
   REQUIRE(first.come(1, 2));
-  // Until the hub has taken in this one.
-  Diagnostics diagnostics;
-  std::this_thread::sleep_for(50ms);
+  Diagnostics diagnostics;  // whichever of the two the hub takes in first
   CHECK_FALSE(join_job(job.id, rank, size, kFarBeyond, nullptr, diagnostics));
   CHECK(diagnostics.all().front().code == "bootstrap-refused");
   const std::string process = fmt::format("process {} on 127.0.0.1", ::getpid());
@@ -488,8 +486,10 @@ TEST_CASE("a hub whose process runs out of descriptors says so to the ranks that
   constexpr uint32_t kSize = 3;
   TestJob job(kSize);
   RawRank first(job.id);
+  const testing::LogFile log(
+      Environment::Values{{"MSCCLC_DEBUG", "INFO"}, {"MSCCLC_DEBUG_SUBSYS", "BOOTSTRAP"}});
   REQUIRE(first.come(0, kSize));
-  std::this_thread::sleep_for(50ms);
+  while (log.text().find("rank 0 has joined") == std::string::npos) std::this_thread::yield();
   // This process runs the hub and the ranks: the next rank has a socket, the hub has none for it,
   // and no stranger whose socket it could take.
   std::vector<Fd> rest;

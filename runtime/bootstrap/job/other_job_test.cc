@@ -29,8 +29,9 @@ class Sleepers {
       ::_exit(127);
     }
     all_.push_back(process);
-    // Until then it looks like this test.
-    while (program_of(process) == program_of(::getpid()) || program_of(process).empty()) {
+    // Until then it looks like this test, and then for a moment as if nothing were set.
+    while (program_of(process) == program_of(::getpid()) || program_of(process).empty() ||
+           entries_of(process, "environ").empty()) {
       ::usleep(1000);
     }
     return process;

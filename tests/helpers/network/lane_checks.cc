@@ -108,7 +108,10 @@ void check_notes(LaneMemory& to, Lane& lane, uint8_t* source) {
     CHECK(to.noted == i);
   }
   const uint64_t before = to.word(64);
-  CHECK(lane.flush(to.diagnostics));  // its threads have done with `source`
+  CHECK(lane.flush(to.diagnostics));
+  uint64_t own = 0;  // until then `source` is the lane's, whatever has come
+  CHECK(lane.complete(&own, 1, to.diagnostics));
+  while (load_acquire<uint64_t>(&own) != 1) std::this_thread::yield();
   to.refuses_notes = true;
   fill(source, 300'000, 77);
   Diagnostics refused;
