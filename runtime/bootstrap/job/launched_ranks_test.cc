@@ -29,6 +29,10 @@ using testing::read;
 using testing::Values;
 using testing::with;
 
+/// MASTER_PORT, which no other run of this test has at the same time; ranks take ports up to 4000
+/// above.
+int master_port() { return 20'000 + ::getpid() % 8000; }
+
 /// Values of all ranks of a job started like this; a job of its own in each run of the test.
 std::vector<Values> ranks_of(const Values& job, const std::string& rank_name, uint32_t size) {
   std::vector<Values> out;
@@ -75,7 +79,7 @@ TEST_CASE("ranks meet as each launcher would start them") {
     check_meeting(ranks_of(with(timeout, {{"WORLD_SIZE", "4"},
                                           {"LOCAL_WORLD_SIZE", "2"},
                                           {"MASTER_ADDR", "127.0.0.2"},
-                                          {"MASTER_PORT", "22000"},
+                                          {"MASTER_PORT", std::to_string(master_port())},
                                           {"TORCHELASTIC_RUN_ID", job}}),
                            "RANK", 4));
   }
@@ -126,14 +130,16 @@ int hear(const Values& values, const std::string& code, const std::string& why) 
 TEST_CASE("rank 0 cannot serve: the others hear why") {
   struct Case {
     std::string code, why;
-    const char *here, *port;  ///< ranks on this machine
+    const char* here;  ///< ranks on this machine
+    int port;          ///< above the first
   };
+  const int first = master_port();  // of this process
   const std::string no_thread = "the system gives no thread for the bootstrap's hub";
   const std::string too_few = "the bootstrap of 2 ranks needs 66 file descriptors";
-  const Case cases[] = {{"no-thread", no_thread, "2", "23000"},
-                        {"no-thread", no_thread, "1", "23001"},
-                        {"too-few-descriptors", too_few, "2", "23002"},
-                        {"too-few-descriptors", too_few, "1", "23003"}};
+  const Case cases[] = {{"no-thread", no_thread, "2", 0},
+                        {"no-thread", no_thread, "1", 1},
+                        {"too-few-descriptors", too_few, "2", 2},
+                        {"too-few-descriptors", too_few, "1", 3}};
   const testing::Signal look;
   testing::Processes processes;
   // Rank 0 announces it for five seconds, which may be few on a busy machine: the others look
@@ -147,7 +153,7 @@ TEST_CASE("rank 0 cannot serve: the others hear why") {
                      {"WORLD_SIZE", "2"},
                      {"LOCAL_WORLD_SIZE", c.here},
                      {"MASTER_ADDR", "127.0.0.1"},
-                     {"MASTER_PORT", c.port},
+                     {"MASTER_PORT", std::to_string(first + c.port)},
                      {"TORCHELASTIC_RUN_ID", "mute" + std::to_string(::getppid())}},
                     c.code, c.why);
       });
@@ -405,12 +411,12 @@ TEST_CASE("the port of an id that is taken is an error at once, of one text at e
 
 /// As torchrun would start rank 0 of two on two machines, the other of which is 127.0.0.77; no unix
 /// sockets, as on two machines.
-LaunchedRank rank_0_of_two(const std::string& job, uint16_t port) {
+LaunchedRank rank_0_of_two(const std::string& job) {
   LaunchedRank launch = read({{"RANK", "0"},
                               {"WORLD_SIZE", "2"},
                               {"LOCAL_WORLD_SIZE", "1"},
                               {"MASTER_ADDR", std::string(testing::kFarAddress)},
-                              {"MASTER_PORT", std::to_string(port)},
+                              {"MASTER_PORT", std::to_string(master_port())},
                               {"MSCCLC_SECRET", job},
                               {"MSCCLC_TIMEOUT", "600"}});
   launch.where.local = false;
@@ -446,7 +452,7 @@ bool twins_hear_it(const LaunchedRank& launch) {
 }
 
 TEST_CASE("two machines that both have a rank 0 hear it at once") {
-  LaunchedRank launch = rank_0_of_two("twins" + std::to_string(::getpid()), 23000);
+  LaunchedRank launch = rank_0_of_two("twins" + std::to_string(::getpid()));
   const auto is_right = [&](int factor) {
     launch.timeout = factor * 20s;  // if they miss each other; by far less if not
     const auto begun = std::chrono::steady_clock::now();
@@ -477,7 +483,7 @@ TEST_CASE("an id may be served by another process than rank 0's") {
 }
 
 TEST_CASE("two jobs that worked out the same ports do not meet each other") {
-  const std::string port = "23000";
+  const std::string port = std::to_string(master_port());
   std::vector<Values> ranks;
   for (const std::string run : {"a", "b"}) {
     const auto job = ranks_of({{"MSCCLC_TIMEOUT", "300"},
