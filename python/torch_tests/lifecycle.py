@@ -90,9 +90,10 @@ def many_times(ranks):
     before = _held()
     for _ in range(100):
         once()
-    end = time.monotonic() + 60
-    while any(a > b + 3 for a, b in zip(after := _held(), before)):  # a thread that has ended is there for a moment
+    after, end = _held(), time.monotonic() + 60
+    while any(a > b + 3 for a, b in zip(after, before)):  # a thread that has ended is there for a moment
         assert time.monotonic() < end, (before, after)
+        after = _held()
     dist.destroy_process_group()
 
 
