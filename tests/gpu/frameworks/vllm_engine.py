@@ -41,15 +41,15 @@ ENVIRONMENT = {
 }  # fmt: skip
 
 
-def write_model(folder, layers):
-    """A Llama of 1024 columns, without weights."""
+def write_model(folder, layers, **other):
+    """A Llama without weights, of 1024 columns unless `other` says otherwise."""
     os.makedirs(folder)
     made = {
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "hidden_size": 1024,
         "intermediate_size": 2816, "num_hidden_layers": layers, "num_attention_heads": 8, "num_key_value_heads": 4,
         "head_dim": 128, "vocab_size": VOCABULARY, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5,
         "rope_theta": 500000.0, "tie_word_embeddings": False, "torch_dtype": "bfloat16", "bos_token_id": 1,
-        "eos_token_id": 2,
+        "eos_token_id": 2, **other,
     }  # fmt: skip
     with open(os.path.join(folder, "config.json"), "w") as file:
         json.dump(made, file)
