@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -31,7 +32,7 @@ ENVIRONMENT = {
     "NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1",
     "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "GLOO_SOCKET_IFNAME": "lo",
 }  # fmt: skip
-MULTICAST = ("nvls", "symm_mem", "mscclpp", "mnnvl", "flashinfer")
+MULTICAST = "nvls|symm_mem|mscclpp|mnnvl|flashinfer"
 MODELS = {
     "tiny": {"num_hidden_layers": 2},
     "8b": {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
@@ -91,8 +92,8 @@ def start_engine(options, folder):
         chunked_prefill_size=max(2048, max(options.batches) * options.tokens), disable_piecewise_cuda_graph=True,
         attention_backend="triton" if options.device == "cuda" else "torch_native", sampling_backend="pytorch",
         disable_custom_all_reduce=options.child != "custom", grammar_backend="none", log_level="info",
-        **json.loads(options.more))  # fmt: skip
-    assert not any(word in name and value for name, value in settings.items() for word in MULTICAST)
+        enforce_disable_flashinfer_allreduce_fusion=True, **json.loads(options.more))  # fmt: skip
+    assert not any(one.startswith("enable_") and settings[one] for one in settings if re.search(MULTICAST, one))
     return Own(**settings)
 
 

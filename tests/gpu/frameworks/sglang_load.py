@@ -133,7 +133,7 @@ def make(work, size=28 << 20):
     unpack_wheels(wheels, site)
     change(site)
     packed = os.path.join(work, "packed")
-    with lzma.open(packed, "wb", preset=9) as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
+    with lzma.open(packed, "wb", preset=2) as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
         tar.add(site, "site")
     with open(packed, "rb") as file:
         for number, data in enumerate(iter(lambda: file.read(size), b"")):
