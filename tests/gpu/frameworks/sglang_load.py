@@ -1,6 +1,6 @@
 """SGLang 0.5.12 for a machine with GPUs that fetches nothing, for sglang_engine.py: wheels, cut to code for sm_90.
 
-    python3 tests/gpu/frameworks/sglang_load.py make WORK        # pip, python3; the load is WORK/out
+    python3 tests/gpu/frameworks/sglang_load.py make WORK        # 0.6 GB, 2 minutes; the load is WORK/out, 22 MB
     python3 tests/gpu/frameworks/sglang_load.py unpack OUT FOLDER    # there; then: . FOLDER/environment
 
 There must be Python 3.12, torch 2.11.0 (CUDA 13), nvcc, ninja, g++ (SGLang compiles kernels as it starts), and common
