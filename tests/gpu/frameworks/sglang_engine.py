@@ -10,6 +10,7 @@ the first token. Sums of two addends have the same bits in any library: batch 1 
 `--device cpu --ranks 1 --model tiny` tries this program without GPUs (SGLang's engine for processors; no graphs)."""
 
 import argparse
+import ctypes
 import hashlib
 import json
 import os
@@ -57,14 +58,20 @@ def draw_weights(model, *_):
 
 
 def about(scheduler, folder):
-    """Writes what a rank has loaded, and whether SGLang's own all-reduce serves it."""
+    """Writes which libnccl a rank calls and which are loaded, and whether SGLang's own all-reduce serves it."""
     from sglang.srt.distributed import get_tp_group
 
+    # PyTorch may load its own beside one that is in front, and then calls the one in front.
+    address = ctypes.cast(ctypes.CDLL("libnccl.so.2").ncclAllReduce, ctypes.c_void_p).value
+    loaded, called = set(), None
     with open("/proc/self/maps") as maps:
-        files = {line.split(maxsplit=5)[5].strip() for line in maps if "/libnccl" in line}
+        for place, *_, file in (line.split(maxsplit=5) for line in maps if "/libnccl" in line):
+            low, high = (int(one, 16) for one in place.split("-"))
+            loaded.add(file.strip())
+            called = file.strip() if low <= address < high else called
     own = getattr(get_tp_group(), "ca_comm", None)
     with open(os.path.join(folder, f"rank{scheduler.tp_rank}"), "w") as file:
-        json.dump({"libnccl": sorted(files), "custom": own is not None and not own.disabled}, file)
+        json.dump({"calls": called, "loaded": sorted(loaded), "custom": own is not None and not own.disabled}, file)
 
 
 def scheduler(*arguments):
@@ -176,7 +183,7 @@ def main():
         print(json.dumps({"mode": mode, "model": options.model, "ended": how, **said}), flush=True)
         ranks = said.get("ranks", [])
         right = len(ranks) == options.ranks and all(
-            one["custom"] == (mode == "custom") and (one["libnccl"] == [options.front]) == (mode == "front")
+            one["custom"] == (mode == "custom") and (one["calls"] == options.front) == (mode == "front")
             for one in ranks)
         expect(checks, right, f"{mode}: starts, and its libraries serve it")
         done = [said.get(f"batch {batch}") for batch in options.batches]

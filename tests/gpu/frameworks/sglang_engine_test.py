@@ -29,7 +29,7 @@ class Engine:
         for rank in range(self.ranks):
             library = FRONT if FRONT and FAULT != "library" else "/usr/lib/libnccl.so.2"
             with open(os.path.join(folder, f"rank{rank}"), "w") as file:
-                json.dump({"libnccl": [library], "custom": self.custom and FAULT != "custom"}, file)
+                json.dump({"calls": library, "custom": self.custom and FAULT != "custom"}, file)
 
     def generate(self, input_ids, sampling_params):
         self.calls += 1
