@@ -98,8 +98,9 @@ CurrentContext::~CurrentContext() {
 }
 
 bool CurrentContext::is_set(Diagnostics& diagnostics) const {
-  return context_.ok(result_, "make cuda:" + std::to_string(context_.ordinal()) + " current",
-                     diagnostics);
+  return context_.ok(
+      result_, [&] { return "make cuda:" + std::to_string(context_.ordinal()) + " current"; },
+      diagnostics);
 }
 
 OutsideCapture::OutsideCapture(const Driver& driver)

@@ -77,10 +77,10 @@ OwnEvent::~OwnEvent() {
 }
 
 bool OwnEvent::record(abi::Stream stream, Diagnostics& diagnostics) {
-  const CurrentContext current(*context_);
-  const OutsideCapture outside(context_->driver());
-  return current.is_set(diagnostics) && context_->ok(context_->driver().EventRecord(event_, stream),
-                                                     "record an event", diagnostics);
+  const CurrentContext current(*context_);  // no capture forbids it: no OutsideCapture
+  return current.is_set(diagnostics) && context_->ok(
+                                            context_->driver().EventRecord(event_, stream),
+                                            [] { return "record an event"; }, diagnostics);
 }
 
 bool OwnEvent::delay(abi::Stream stream, Diagnostics& diagnostics) const {
