@@ -98,8 +98,9 @@ size_t launches_before(World& world, cuda::abi::GraphNode node) {
 using ObjectBody = std::function<std::string(Overlap&, const OverlapCall&, StreamHandle)>;
 
 /// Two ranks, each with a GPU, that make one object.
-std::string on_fake_gpus(World& world, GemmProvider* provider, const OverlapConfig& config,
-                         const ObjectBody& body) {
+std::string on_fake_gpus(
+    World& world, GemmProvider* provider, const OverlapConfig& config, const ObjectBody& body,
+    const std::shared_ptr<PlanProvider>& library = testing::compiled_in_library()) {
   static const auto programs = builtin_overlap_programs();
   cuda::ContextKeeper keeper;
   return testing::run_threads(
@@ -112,7 +113,7 @@ std::string on_fake_gpus(World& world, GemmProvider* provider, const OverlapConf
           return std::shared_ptr<std::remove_reference_t<decltype(of)>>(&of, [](auto*) {});
         };
         const std::shared_ptr<Collectives> collectives =
-            Collectives::create(communicator, testing::compiled_in_library(), {}, d);
+            Collectives::create(communicator, library, {}, d);
         const OverlapOwner owner{shared(device), shared(communicator), collectives,
                                  make_overlap_turns()};
         const auto object =
@@ -153,10 +154,23 @@ ObjectBody captured_and_eager(World& world) {
   };
 }
 
+/// The library that is compiled in, and what is asked of it.
+class CountedLibrary final : public PlanProvider {
+ public:
+  std::shared_ptr<const PickedPlan> pick(const PlanRequest& request,
+                                         std::vector<PassedOver>* passed_over,
+                                         Diagnostics& diagnostics) override {
+    ++(request.call.in_place ? in_place : apart);
+    return testing::compiled_in_library()->pick(request, passed_over, diagnostics);
+  }
+  std::atomic<uint32_t> in_place = 0, apart = 0;
+};
+
 struct Expected {
   OverlapKind kind;
   const char* backend;
-  uint32_t kernels;  ///< of a run of a rank
+  uint32_t kernels;         ///< of a run of a rank
+  bool collective = false;  ///< of the library
 };
 
 TEST_CASE("the first run may be captured, and puts the same on streams as one that is not") {
@@ -172,17 +186,22 @@ TEST_CASE("the first run may be captured, and puts the same on streams as one th
       {OverlapKind::allgather_gemm, "copy_engine", 1 + 1 + 4 + 2},
       {OverlapKind::alltoall_gemm, "copy_engine", 1 + 1 + 4 + 2},
       {OverlapKind::gemm_reducescatter, "copy_engine", 1 + 4 + 4 + 1},
-      {OverlapKind::gemm_allreduce, "copy_engine", 1 + 4 + 4 + 1 + 1},
-      {OverlapKind::allgather_gemm, "serial", 1 + 4},
-      {OverlapKind::gemm_allreduce, "serial", 1 + 4},
+      {OverlapKind::gemm_allreduce, "copy_engine", 1 + 4 + 4 + 1 + 1, true},
+      {OverlapKind::allgather_gemm, "serial", 1 + 4, true},
+      {OverlapKind::gemm_allreduce, "serial", 1 + 4, true},
   };
   for (const Expected& expected : kAll) {
     World world({.devices = 2});
     world.most_threads = 1024;
     FakeProducts products(world);
     INFO(name(expected.kind) << " " << expected.backend);
+    const auto library = std::make_shared<CountedLibrary>();
     CHECK(on_fake_gpus(world, &products, gemm_on_gpus(expected.kind, expected.backend),
-                       captured_and_eager(world)) == "");
+                       captured_and_eager(world), library) == "");
+    // Once at each rank, for runs that are captured and for others, as their buffers will lie.
+    const bool in_place = expected.kind == OverlapKind::gemm_allreduce;
+    CHECK((in_place ? library->in_place : library->apart) == (expected.collective ? 2 * 2 : 0));
+    CHECK((in_place ? library->apart : library->in_place) == 0);
     world.check_clean();  // what the object and its first products took, too
     const auto is_captured = [](cuda::abi::GraphNode node) { return node != nullptr; };
     CHECK(std::ranges::count_if(world.nodes, is_captured) == 2 * expected.kernels);
@@ -258,13 +277,16 @@ TEST_CASE("runs of auto are captured as graphs are the fastest, and eager as eag
   CHECK(world.nodes.size() == 2 * (kCaptured + kEager + 2));  // products of zeros, of both ways
 }
 
-/// What eager runs ask the driver for, besides kernels: of a run of each rank, once there have been
+/// All that eager runs call of the driver, and kernels: of a run of each rank, once there have been
 /// some.
 std::string calls_of_a_run(World& world, const OverlapConfig& config) {
-  constexpr const char* kCounted[] = {"MemcpyAsync", "EventRecord",       "StreamWaitEvent",
-                                      "StreamGetId", "StreamIsCapturing", "StreamGetCaptureInfo",
-                                      "EventCreate", "MemAlloc"};
-  constexpr uint64_t kFirst = 20, kRuns = 10, kRanks = 2;  // the first are marked without need
+  constexpr const char* kCounted[] = {
+#define FUNCTION(name, version, need, parameters) #name,
+#include "runtime/devices/cuda/driver/functions.def"
+#undef FUNCTION
+  };
+  constexpr uint64_t kFirst = 20, kRanks = 2;  // the first are marked without need
+  constexpr uint64_t kRuns = 16;  // a plan whose program lies in memory has a mark every 8
   std::map<std::string, uint64_t> made;
   std::barrier together(kRanks, [&]() noexcept {
     for (const char* name : kCounted) made[name] = world.fake.calls(name) - made[name];
@@ -296,15 +318,18 @@ TEST_CASE("an eager run makes no more calls of the driver than it needs") {
     const char* calls;
   } constexpr kAll[] = {
       {OverlapKind::allgather_gemm, "serial",
-       "StreamGetCaptureInfo 2, StreamGetId 2, StreamIsCapturing 1, kernels 3, "},
-      {OverlapKind::gemm_reducescatter, "serial",
-       "StreamGetCaptureInfo 2, StreamGetId 2, StreamIsCapturing 1, kernels 3, "},
+       "CtxGetCurrent 5, StreamGetCaptureInfo 2, StreamGetId 2, kernels 3, "},
+      {OverlapKind::allgather_gemm, "mscclc",
+       "CtxGetCurrent 11.25, EventCreate 0.125, EventRecord 2.125, StreamGetCaptureInfo 2, "
+       "StreamGetId 2, StreamIsCapturing 1, StreamWaitEvent 2, ThreadExchangeStreamCaptureMode "
+       "0.25, kernels 5, "},
       {OverlapKind::allgather_gemm, "copy_engine",
-       "EventRecord 3, MemcpyAsync 1, StreamGetCaptureInfo 2, StreamGetId 2, StreamIsCapturing 1, "
-       "StreamWaitEvent 2, kernels 5, "},
+       "CtxGetCurrent 14, EventQuery 1, EventRecord 3, MemcpyAsync 1, StreamGetCaptureInfo 2, "
+       "StreamGetId 2, StreamIsCapturing 1, StreamWaitEvent 2, ThreadExchangeStreamCaptureMode 2, "
+       "kernels 5, "},
       {OverlapKind::gemm_reducescatter, "copy_engine",
-       "EventRecord 3, StreamGetCaptureInfo 2, StreamGetId 2, StreamIsCapturing 1, "
-       "StreamWaitEvent 2, kernels 6, "},
+       "CtxGetCurrent 14, EventQuery 1, EventRecord 3, StreamGetCaptureInfo 2, StreamGetId 2, "
+       "StreamIsCapturing 1, StreamWaitEvent 2, ThreadExchangeStreamCaptureMode 2, kernels 6, "},
   };
   for (const auto& [kind, backend, calls] : kAll) {
     World world({.devices = 2});

@@ -10,6 +10,12 @@ namespace mscclc::overlap {
 bool LibraryCalls::prepare(CollectiveCall call, uint64_t input_offset, uint64_t output_offset,
                            Diagnostics& diagnostics) {
   Collectives& collectives = *job_.owner.collectives;
+  const uint64_t bytes = message_bytes(job_.config);
+  memory_ = job_.device.allocate(2 * bytes, "a GEMM's first call", diagnostics);
+  stream_ = job_.device.create_stream(diagnostics);
+  if (memory_ == nullptr || stream_ == nullptr) return false;
+  call.input = memory_->data() + input_offset;
+  call.output = memory_->data() + output_offset;
   for (const bool captured : {false, true}) {
     plans_[captured] = collectives.choose_once(call, captured, nullptr, diagnostics);
     if (diagnostics.has_errors()) return false;
@@ -17,12 +23,6 @@ bool LibraryCalls::prepare(CollectiveCall call, uint64_t input_offset, uint64_t 
     diagnostics.error("no-plan", {}, "no plan of the library serves the collective of the GEMM");
     return false;
   }
-  const uint64_t bytes = message_bytes(job_.config);
-  memory_ = job_.device.allocate(2 * bytes, "a GEMM's first call", diagnostics);
-  stream_ = job_.device.create_stream(diagnostics);
-  if (memory_ == nullptr || stream_ == nullptr) return false;
-  call.input = memory_->data() + input_offset;
-  call.output = memory_->data() + output_offset;
   call_ = call;
   return true;
 }
@@ -34,6 +34,16 @@ bool LibraryCalls::load(Diagnostics& diagnostics) {
   });
   release();
   return agree(job_.owner.communicator->bootstrap(), {}, own, diagnostics);
+}
+
+/// Only where the plans differ does it matter whether the stream is captured.
+bool LibraryCalls::call(const CollectiveCall& call, StreamHandle stream, Diagnostics& diagnostics) {
+  const auto& [eager, captured] = plans_;
+  const bool alike = eager.picked == captured.picked && eager.count == captured.count;
+  const PlanChoice& plan = alike || !job_.device.is_capturing(stream) ? eager : captured;
+  Collectives& collectives = *job_.owner.collectives;
+  const ReadyCall ready = collectives.prepare(call, plan, stream, diagnostics);
+  return ready && collectives.launch(ready, diagnostics);
 }
 
 void LibraryCalls::release() {

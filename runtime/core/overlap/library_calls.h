@@ -17,16 +17,15 @@ class LibraryCalls {
   LibraryCalls(const LibraryCalls&) = delete;
   LibraryCalls& operator=(const LibraryCalls&) = delete;
 
-  /// Picks plans for calls like this one, captured or not, and takes what load() needs. Of the
-  /// call's buffers only their offsets in memory of twice the message matter. False: reported.
+  /// Picks plans for calls like this one, captured or not, once and for all, and takes what load()
+  /// needs. Of the call's buffers only their offsets in memory of twice the message matter. False:
+  /// reported.
   [[nodiscard]] bool prepare(CollectiveCall call, uint64_t input_offset, uint64_t output_offset,
                              Diagnostics& diagnostics);
   /// Loads and binds them; collective, once all ranks have prepared. False: reported, on all ranks.
   [[nodiscard]] bool load(Diagnostics& diagnostics);
   [[nodiscard]] bool call(const CollectiveCall& call, StreamHandle stream,
-                          Diagnostics& diagnostics) {
-    return job_.owner.collectives->call(call, stream, diagnostics);
-  }
+                          Diagnostics& diagnostics);
 
  private:
   void release();
