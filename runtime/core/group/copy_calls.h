@@ -30,7 +30,7 @@ class CopyCalls {
     if (marks_.empty()) waits_ = true;
     while (marks_.size() >= (waits_ ? most : kLetThrough * most) && !has_failed()) {
       if (std::chrono::steady_clock::now() > end) waits_ = false;  // until all have ended
-      std::this_thread::yield();
+      std::this_thread::sleep_for(kRest);
       forget_ended();
     }
     return true;
@@ -41,6 +41,10 @@ class CopyCalls {
     Diagnostics ignored;  // then it is not counted
     if (device.mark(stream, mark, ignored)) marks_.push_back(std::move(mark));
   }
+
+  /// From one look to the next, at least: looks take a lock of the driver that the copies need. The
+  /// calls that are queued meanwhile take longer than that.
+  static constexpr std::chrono::microseconds kRest{10};
 
  private:
   static constexpr size_t kLetThrough = 3;  ///< times Device::max_copy_calls()

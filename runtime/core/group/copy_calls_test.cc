@@ -23,12 +23,13 @@ class ThreeCalls final : public testing::ForwardingDevice {
     return true;
   }
   bool capturing = false;
-  uint32_t calls = 0, ended = 0, looks = 0;
+  uint32_t calls = 0, ended = 0, looks = 0, looked = 0;
 
  private:
   struct Mark : StreamMark {
     explicit Mark(ThreeCalls& of) : device(of) {}
     bool reached() override {
+      ++device.looked;
       if (device.looks > 0 && --device.looks == 0) ++device.ended;
       return call <= device.ended;
     }
@@ -86,13 +87,26 @@ TEST_CASE(
   Launches of;
   for (int i = 0; i < 9; ++i) of.launch();
   CHECK(of.device.ended == 0);
-  of.device.looks = 1'000'000;  // longer than kRoomPatience, or not: it waits
+  of.device.looks = 10'000;  // longer than kRoomPatience, or not: it waits
   of.launch();
   CHECK(of.device.ended == 1);
   of.failed = true;
   of.launch();
   CHECK(of.device.ended == 1);
   CHECK(of.device.calls == 11);
+}
+
+TEST_CASE("a launch that waits leaves the driver's lock to the copies") {
+  Launches of;
+  for (int i = 0; i < 9; ++i) of.launch();
+  of.device.looks = 500;
+  const uint32_t before = of.device.looked;
+  const auto begin = std::chrono::steady_clock::now();
+  of.launch();
+  const auto took = std::chrono::steady_clock::now() - begin;
+  CHECK(of.device.ended == 1);
+  // The first look comes at once, and the last mark looked at may be another one.
+  CHECK(of.device.looked - before <= took / CopyCalls::kRest + 2);
 }
 
 TEST_CASE("captured calls, which do not run, are not counted") {
