@@ -78,7 +78,7 @@ class LoadedPlan:
         return PreparedCall(self, call, outside[0], bytes, names)
 
     def _leave(self, bytes: int, dtype: str, stream: Optional[int]) -> None:
-        """Compares a call that something else makes, of any size, with those of the other ranks; waits for none."""
+        """Compares a call that something else makes, of any size, with those of the other ranks; launches nothing."""
         self._needs_open()
         call = Call(
             size=ctypes.sizeof(Call), dtype=element_type(dtype)[0], op=op_number("sum"),

@@ -89,6 +89,7 @@ class FlagsOfPlans(unittest.TestCase):
             refused("does not lie in one registered buffer", plan.run, given, floats(*[0] * 2 * ranks),
                     flags=dict(ready=ready), launch_order="plan_first", symmetric=True,
                     error=mscclc.LibraryError)
+            refused("nothing else can do one of them", plan._leave, 16, "f32", None, error=mscclc.LibraryError)
             print("ok")
         """
         self.assertEqual(run(2, body), ["ok", "ok"])

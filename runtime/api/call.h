@@ -52,7 +52,7 @@ struct CallFlags {
 enum class LaunchOrder : uint8_t {
   other_first,  ///< nothing: the other side may hold its room before the plan has begun
   plan_first,   ///< all blocks of the plan are resident before the other side begins
-  other_only,   ///< of any plan: something else does the call, which is only compared
+  other_only,   ///< of plans that bind apart: something else does the call, which is compared
 };
 
 /// One call of a collective, as one rank makes it: by name (Collectives), or of a plan

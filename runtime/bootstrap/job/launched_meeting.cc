@@ -264,10 +264,10 @@ std::unique_ptr<Bootstrap> meet(const LaunchedRank& launch, Diagnostics& diagnos
 
 std::unique_ptr<Bootstrap> make_bootstrap(const LaunchedRank& launch, Diagnostics& diagnostics) {
   begin_joining_log();
+  for (const Diagnostic& mistake : launch.wrong.all()) diagnostics.add(mistake);
   auto met = logged(meet(launch, diagnostics), launch.rank, diagnostics);
   if (!launch.wrong.has_errors()) return met;
   if (met != nullptr) met->fail(first_message(launch.wrong));
-  for (const Diagnostic& mistake : launch.wrong.all()) diagnostics.add(mistake);
   return nullptr;
 }
 

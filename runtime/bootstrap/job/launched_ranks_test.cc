@@ -29,8 +29,8 @@ using testing::read;
 using testing::Values;
 using testing::with;
 
-/// MASTER_PORT, which no other run of this test has at the same time; ranks take ports up to 4000
-/// above.
+/// MASTER_PORT, which hardly any other run of this test has at the same time; ranks take ports up
+/// to 4000 above.
 int master_port() { return 20'000 + ::getpid() % 8000; }
 
 /// Values of all ranks of a job started like this; a job of its own in each run of the test.

@@ -130,7 +130,7 @@ std::optional<CallBoard::Refusal> CallBoard::publish(const CallRecord& call, con
     const auto late = find_too_far_behind(changes_);
     if (!late) break;
     const uint64_t calls = line(*late).calls.load();
-    if (over(calls)) return Refusal{ranks_[*late], {}, calls};
+    if (over(ranks_[*late], calls)) return Refusal{ranks_[*late], {}, calls};
   }
   records(own_)[changes_ % kRoom] = call;
   latest_ = call;

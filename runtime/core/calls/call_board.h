@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ir/diagnostics/diagnostic.h"
@@ -50,9 +51,9 @@ struct RankPatience {
   using Clock = std::chrono::steady_clock;
   const Clock::duration most;
   std::optional<Clock::time_point> since = {};  ///< it has made no further call; or first asked
-  uint64_t calls = 0;                           ///< of the rank, then
-  bool is_over(uint64_t calls_now, Clock::time_point now) {
-    if (!since || calls_now != calls) since = now, calls = calls_now;
+  std::pair<uint32_t, uint64_t> at = {};        ///< the rank, and its calls then
+  bool is_over(uint32_t rank, uint64_t calls, Clock::time_point now) {
+    if (!since || at != std::pair(rank, calls)) since = now, at = {rank, calls};
     return now - *since >= most;
   }
 };
@@ -82,7 +83,7 @@ class CallBoard {
     uint64_t calls = 0;  ///< of the other, so far
   };
   /// Whether to wait no longer for a rank that is too far behind, and has made so many calls.
-  using Over = std::function<bool(uint64_t calls)>;
+  using Over = std::function<bool(uint32_t rank, uint64_t calls)>;
   /// This rank's next call; numbers it. nullopt: no rank has said that it is another one. Waits
   /// only for a rank that is too far behind.
   [[nodiscard]] std::optional<Refusal> next(CallRecord& call, const Over& over);

@@ -8,7 +8,7 @@
 namespace mscclc {
 namespace {
 
-bool never(uint64_t) { return false; }
+bool never(uint32_t, uint64_t) { return false; }
 
 struct Boards {
   explicit Boards(uint32_t ranks) {
@@ -124,7 +124,7 @@ TEST_CASE("call board: a rank waits where it is too many different calls ahead, 
   uint64_t made = 0;
   for (; made < CallBoard::kRoom; ++made) REQUIRE(!boards.call(0, made));
   CallRecord next{.bytes = made};
-  const auto refusal = boards.of[0]->next(next, [](uint64_t) { return true; });
+  const auto refusal = boards.of[0]->next(next, [](uint32_t, uint64_t) { return true; });
   REQUIRE(refusal);
   CHECK(!refusal->other);
   CHECK(refusal->rank == 11);
@@ -150,12 +150,14 @@ TEST_CASE("call board: a rank that gets on is waited for, however long it takes 
   RankPatience patience{std::chrono::seconds(2)};
   RankPatience::Clock::time_point now;
   CallRecord next{.bytes = 1};
-  CHECK(!boards.of[0]->next(next, [&](uint64_t calls) {
+  CHECK(!boards.of[0]->next(next, [&](uint32_t rank, uint64_t calls) {
     (void)boards.call(1, std::max(late++, uint64_t{9}));
-    return patience.is_over(calls, now += std::chrono::seconds(1));
+    return patience.is_over(rank, calls, now += std::chrono::seconds(1));
   }));
   CHECK(late == 11);
-  CHECK(patience.is_over(late - 1, now + std::chrono::seconds(2)));
+  now += std::chrono::seconds(2);
+  CHECK(patience.is_over(patience.at.first, late - 1, now));
+  CHECK(!patience.is_over(patience.at.first + 1, late - 1, now));  // another one
 }
 
 /// Ranks make the same calls until one makes another one. All that agree with nothing that they

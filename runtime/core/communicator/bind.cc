@@ -33,6 +33,12 @@ bool check_order(const Executable::State& x, const Call& call, Diagnostics& diag
                   name(order), info(call.dtype).name));
 }
 
+void take_types(const CollectiveCall& asked, Call& call) {
+  call.dtype = asked.dtype;
+  call.accumulate = asked.accumulate.value_or(info(asked.dtype).accumulate);
+  call.reduce = asked.op;
+}
+
 }  // namespace
 
 bool Binder::check_size() {
@@ -47,9 +53,7 @@ bool Binder::check_size() {
   }
   const DtypeInfo& type = info(asked_.dtype);
   if (x_.parts > 0) call_.part_bytes = asked_.bytes / x_.parts / type.bytes * type.bytes;
-  call_.dtype = asked_.dtype;
-  call_.accumulate = asked_.accumulate.value_or(type.accumulate);
-  call_.reduce = asked_.op;
+  take_types(asked_, call_);
   chunking_.emplace(contract_, call_.part_bytes, x_.plan->granule(call_.dtype));
   if (call_.part_bytes * x_.parts != asked_.bytes) {
     return refuse(
@@ -426,10 +430,17 @@ std::shared_ptr<BoundCall::State> Binder::make() {
 
 std::shared_ptr<BoundCall::State> Binder::run() {
   if (asked_.launch_order == LaunchOrder::other_only) {  // of any size, and without a kernel
+    if (x_.collective_bind()) {
+      diagnostics_.error("bad-call", {},
+                         "ranks meet in calls of this plan, so nothing else can do one of them");
+      return nullptr;
+    }
+    take_types(asked_, call_);
     describe();
     auto made = std::make_shared<BoundCall::State>();
     made->executable = &x_;
     made->facts = facts_;
+    static_cast<Call&>(made->launch) = call_;
     made->is_chosen = true;
     return made;
   }

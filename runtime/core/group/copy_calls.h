@@ -42,8 +42,8 @@ class CopyCalls {
     if (device.mark(stream, mark, ignored)) marks_.push_back(std::move(mark));
   }
 
-  /// From one look to the next, at least: looks take a lock of the driver that the copies need. The
-  /// calls that are queued meanwhile take longer than that.
+  /// From one look to the next, at least (some 60 µs with Linux's usual slack): looks take a lock
+  /// of the driver that the copies need. The calls that are queued meanwhile take longer than that.
   static constexpr std::chrono::microseconds kRest{10};
 
  private:

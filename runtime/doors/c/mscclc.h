@@ -308,12 +308,13 @@ typedef struct mscclc_flags {
   uint32_t reserved; /* 0 */
 } mscclc_flags_t;
 
-/* What the caller promises of a plan with flags, and of the side that raises or awaits them. */
+/* What the caller promises of a plan with flags, and of the side that raises or awaits them. The
+ * last is for all plans whose ranks do not meet in calls: the call is only compared. */
 typedef int32_t mscclc_launch_order_t;
 enum {
   MSCCLC_OTHER_FIRST = 0, /* nothing: the other side may hold its room before the plan has begun */
   MSCCLC_PLAN_FIRST = 1,  /* all of the plan's blocks are resident before the other side begins */
-  MSCCLC_OTHER_ONLY = 2   /* of any plan: something else does the call, which is only compared */
+  MSCCLC_OTHER_ONLY = 2   /* something else does it, at all ranks: nothing is launched */
 };
 
 typedef struct mscclc_call {
@@ -329,9 +330,8 @@ typedef struct mscclc_call {
   uint64_t count;     /* elements of one rank's part, as NCCL counts them */
   const void *input;
   void *output;
-  const uint64_t *counts; /* of alltoallv: ranks * ranks; [s * ranks + d] go from s to d */
-  const uint64_t
-      *input_offsets; /* of alltoallv: where the row for each rank begins, in elements; */
+  const uint64_t *counts;         /* of alltoallv: ranks * ranks; [s * ranks + d] go from s to d */
+  const uint64_t *input_offsets;  /* of alltoallv: where each rank's row begins, in elements; */
   const uint64_t *output_offsets; /*   NULL: rows follow one another */
   const char *tag;                /* plans with tags serve only calls with one of them; or NULL */
   mscclc_order_t order; /* of allreduce, reduce and reducescatter; the same on all ranks */
@@ -339,7 +339,7 @@ typedef struct mscclc_call {
   size_t externals_count;
   const mscclc_flags_t *flags; /* of mscclc_plan_launch(): each array that the plan declares */
   size_t flags_count;
-  uint32_t budget; /* of a plan with flags: multiprocessors beside the other side; 0: not known */
+  uint32_t budget; /* of a plan with flags: what it may hold of multiprocessors; 0: not known */
   mscclc_launch_order_t launch_order;
 } mscclc_call_t;
 #define MSCCLC_CALL_INIT                                                                          \

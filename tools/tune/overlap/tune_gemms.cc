@@ -39,7 +39,7 @@ class GemmTuneRun {
     if (const int code = write(); code != kFine) return code;
     const bool wrong =
         std::ranges::any_of(results_, [](const auto& r) { return !r.wrong.empty(); });
-    return wrong || !hung_.empty() ? kWrongResult : kFine;
+    return wrong || has_hung_ ? kWrongResult : kFine;
   }
 
  private:
@@ -55,12 +55,14 @@ class GemmTuneRun {
         why_no_nccl.empty() ? "NCCL was timed, too" : "NCCL was not timed: " + why_no_nccl);
     const overlap::ChoiceFacts facts{
         .ranks = ranks, .multiprocessors = timer->multiprocessors(), .nccl = why_no_nccl};
+    HungWays hung;
     Progress progress("tune", shapes_.size() * modes_.size());
     for (const OverlapConfig& shape : shapes_) {
       for (const RunMode mode : modes_) {
         progress.next(fmt::format("{} over {} ranks, {} rows", name(shape.kind), ranks, shape.m));
         std::optional<GemmResult> result;
-        while (!(result = GemmTuner(*timer, facts, hung_).tune(shape, mode))) {
+        while (!(result = GemmTuner(*timer, facts, hung).tune(shape, mode))) {
+          has_hung_ = true;
           timer.reset();  // without what hung, by other ranks
           timer = TeamGemmTimer::start(options, diagnostics);
           if (timer == nullptr) return false;
@@ -94,7 +96,7 @@ class GemmTuneRun {
   const std::vector<OverlapConfig> shapes_;
   std::vector<RunMode> modes_ = {RunMode::eager};
   std::vector<GemmResult> results_;
-  HungWays hung_;
+  bool has_hung_ = false;
   std::string facts_;  ///< how it was timed
 };
 

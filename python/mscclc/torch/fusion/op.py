@@ -143,7 +143,8 @@ def _apart(function, input, given, results, key, parts, why):
 
 
 def _too_large(function, input, given, results, key, parts, loaded):
-    """A call with more than max_bytes: it is compared with the other ranks', of which one may have less."""
+    """A call with more than max_bytes: it is compared with the other ranks', of which one may have less. That one gets
+    the error at once; this one when the group's sum ends, as that waits for the other, however the group does."""
     bytes = input.numel() * input.element_size()
     stream = None if input.device.type == "cpu" else torch.cuda.current_stream(input.device).cuda_stream
     if loaded.plans:
@@ -151,6 +152,8 @@ def _too_large(function, input, given, results, key, parts, loaded):
     why = f"{bytes} bytes are more than max_bytes, {key.max_bytes}"
     try:
         return _apart(function, input, given, results, key, parts, why)
+    except UsageError:
+        raise
     except Exception:
         loaded.comm.synchronize(stream)  # why the others do not come
         raise

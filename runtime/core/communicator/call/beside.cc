@@ -9,8 +9,8 @@
 namespace mscclc {
 namespace {
 
-bool is_over(const RankGroup& group, RankPatience& patience, uint64_t calls) {
-  return group.failure->happened() || patience.is_over(calls, RankPatience::Clock::now());
+bool is_over(const RankGroup& group, RankPatience& patience, uint32_t rank, uint64_t calls) {
+  return group.failure->happened() || patience.is_over(rank, calls, RankPatience::Clock::now());
 }
 
 CallFacts facts_in(const RankGroup& group, CallRecord record, uint64_t number) {
@@ -43,8 +43,9 @@ bool refuse_call(RankGroup& group, const CallBoard::Refusal& refusal, const Call
 }  // namespace
 
 bool same_beside(RankGroup& group, CallBoard& board, CallRecord call, Diagnostics& diagnostics) {
-  RankPatience wait{group.timeout};
-  const auto refusal = board.next(call, [&](uint64_t n) { return is_over(group, wait, n); });
+  RankPatience wait{group.timeout};  // not in the function, which would be allocated
+  const auto refusal = board.next(
+      call, [&](uint32_t late, uint64_t calls) { return is_over(group, wait, late, calls); });
   return !refusal || refuse_call(group, *refusal, call, "", diagnostics);
 }
 
@@ -100,8 +101,8 @@ bool LoadBeside::begin(Diagnostics& diagnostics) {
   CallRecord call{.call = group_.compared.board->calls() + ahead_, .executable = executable_};
   call.is_load = 1;
   RankPatience wait{group_.timeout};
-  const auto refusal =
-      group_.compared.board->begin_load(call, [&](uint64_t n) { return is_over(group_, wait, n); });
+  const auto refusal = group_.compared.board->begin_load(
+      call, [&](uint32_t late, uint64_t calls) { return is_over(group_, wait, late, calls); });
   return !refusal || refuse_call(group_, *refusal, call, call_, diagnostics);
 }
 
