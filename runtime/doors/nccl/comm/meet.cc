@@ -229,8 +229,8 @@ std::unique_ptr<Bootstrap> meet_through(Bootstrap& parent, const Family& family,
   if (said.size() != sizeof id) {
     const std::string why(said.begin() + std::min(said.size(), sizeof id), said.end());
     diagnostics.error("no-rendezvous", {},
-                      fmt::format("rank {} of the parent can serve no id: {}", family.ranks[0],
-                                  printable_line(why)));
+                      fmt::format("rank {} of the parent can serve no id{}{}", family.ranks[0],
+                                  why.empty() ? "" : ": ", printable_line(why)));
     return nullptr;
   }
   std::memcpy(&id, said.data(), sizeof id);

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <string_view>
 
 namespace mscclc::nccl {
 namespace {
@@ -67,6 +68,9 @@ TEST_CASE("an error for an invalid id names the rank that gave it") {
   CHECK(said_of_id({1, 2, 3}) == "error: rank 1 of the parent can serve no id\n");
   CHECK(said_of_id(std::vector<uint8_t>(sizeof(ncclUniqueId), 0x1b)) ==
         "error: the id of rank 1 of the parent: this is not a unique id: it is too long\n");
+  std::vector<uint8_t> why(sizeof(ncclUniqueId));
+  for (const char c : std::string_view("no room")) why.push_back(static_cast<uint8_t>(c));
+  CHECK(said_of_id(why) == "error: rank 1 of the parent can serve no id: no room\n");
 }
 
 }  // namespace
