@@ -43,7 +43,7 @@ struct Part {
     const auto limit = config.timeout_ms > 0 ? std::chrono::milliseconds(config.timeout_ms)
                                              : Environment::of_process().timeout(diagnostics);
     Diagnostics wrong;  // the same
-    timeout = limit.value_or(host_options_to_meet(wrong).timeout);
+    timeout = limit ? *limit : host_options_to_meet(wrong).timeout;
     able = able && limit;
   }
 

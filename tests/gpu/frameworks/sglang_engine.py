@@ -25,7 +25,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 from counted_checks import Checks  # noqa: E402
-from vllm_engine import ended, expect, say, write_model  # noqa: E402
+from vllm_engine import draw, ended, expect, say, write_model  # noqa: E402
 
 MODES = ("nccl", "custom", "front")
 # No NVLink multicast: it can break the host.
@@ -44,17 +44,12 @@ MODELS = {
 
 
 def draw_weights(model, *_):
-    """Instead of SGLang's dummy weights: norms are 1, all else is drawn, another draw on each rank."""
+    """Instead of SGLang's dummy weights."""
     import torch
     from sglang.srt.distributed import get_tensor_model_parallel_rank
 
     with torch.no_grad():
-        for place, (name, value) in enumerate(model.named_parameters()):
-            if "norm" in name:
-                value.fill_(1)
-                continue
-            generator = torch.Generator(device=value.device)
-            value.normal_(0, 0.02, generator=generator.manual_seed(1000 * get_tensor_model_parallel_rank() + place))
+        draw(model, get_tensor_model_parallel_rank())
 
 
 def about(scheduler, folder):

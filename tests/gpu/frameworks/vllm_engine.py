@@ -56,20 +56,26 @@ def write_model(folder, layers, **other):
     return folder
 
 
+def draw(model, rank):
+    """Weights: norms are 1, all else is drawn, another draw on each rank, as sums over ranks matter."""
+    import torch
+
+    for place, (name, value) in enumerate(model.named_parameters()):
+        if "norm" in name:
+            value.fill_(1)
+            continue
+        generator = torch.Generator(device=value.device)
+        value.normal_(0, 0.02, generator=generator.manual_seed(1000 * rank + place))
+
+
 class Worker:
     """What the checks call in each worker of vLLM."""
 
     def draw_weights(self):
-        """Norms are 1, all else is drawn, another draw on each rank: sums over ranks matter."""
         import torch
 
         with torch.inference_mode():
-            for place, (name, value) in enumerate(self.model_runner.get_model().named_parameters()):
-                if "norm" in name:
-                    value.fill_(1)
-                    continue
-                generator = torch.Generator(device=value.device)
-                value.normal_(0, 0.02, generator=generator.manual_seed(1000 * self.rank + place))
+            draw(self.model_runner.get_model(), self.rank)
 
     def about(self):
         """The process, and who makes the collectives of its group."""

@@ -4,28 +4,21 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
+
+#include "tests/helpers/runtime/own_entries.h"
 
 namespace mscclc::testing {
 
 /// How many threads this process has. One that has been joined may be among them for a moment
 /// longer.
-inline size_t running_threads() {
-  const std::filesystem::directory_iterator first("/proc/self/task");
-  return static_cast<size_t>(std::distance(first, std::filesystem::directory_iterator()));
-}
+inline size_t running_threads() { return count_entries("/proc/self/task"); }
 
 /// Waits until it has no more than so many. False: it has, long after the last was joined.
 inline bool threads_come_down_to(size_t most) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(5);
-  while (running_threads() > most) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
+  return entries_come_down_to("/proc/self/task", most);
 }
 
 /// How many threads of this process have this name. Any thread.

@@ -11,6 +11,11 @@ from ..._prepared_call import PreparedCall
 _MOST = 4096  # more shapes than that are checked anew
 
 
+def stream_of(input: torch.Tensor) -> Optional[int]:
+    """The current stream of its device; None: the host's, which has none."""
+    return None if input.device.type == "cpu" else torch.cuda.current_stream(input.device).cuda_stream
+
+
 class KnownCall(NamedTuple):
     """A call, and what it depends on besides its key."""
 
@@ -23,7 +28,7 @@ class KnownCall(NamedTuple):
 
     def run(self, input: torch.Tensor, given: List[torch.Tensor], results: List[torch.Tensor], main: int) -> None:
         """Queues it on the current stream. On the host it waits for it: torch may reuse memory at once."""
-        stream = None if input.device.type == "cpu" else torch.cuda.current_stream(input.device).cuda_stream
+        stream = stream_of(input)
         tensors = [*given, *results]
         addresses = [tensors[i].data_ptr() for i in self.externals]
         self.call.queue(input.data_ptr(), results[main].data_ptr(), addresses, stream)

@@ -146,7 +146,7 @@ def _too_large(function, input, given, results, key, parts, loaded):
     """A call with more than max_bytes: it is compared with the other ranks', of which one may have less. That one gets
     the error at once; this one when the group's sum ends, as that waits for the other, however the group does."""
     bytes = input.numel() * input.element_size()
-    stream = None if input.device.type == "cpu" else torch.cuda.current_stream(input.device).cuda_stream
+    stream = known_calls.stream_of(input)
     if loaded.plans:
         loaded.plans[-1][1]._leave(bytes, function.type, stream)
     why = f"{bytes} bytes are more than max_bytes, {key.max_bytes}"
