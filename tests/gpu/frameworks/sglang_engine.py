@@ -7,7 +7,8 @@ schedule, CUDA graphs, Triton's attention, greedy); of the model only a configur
 weights. For each batch a line of JSON: µs a step = (median time of all tokens − that of one) / (tokens − 1), and ms to
 the first token. Sums of two addends have the same bits in any library: batch 1 must give the same tokens in all modes.
 
-`--device cpu --ranks 1 --model tiny` tries this program without GPUs (SGLang's engine for processors; no graphs)."""
+`--one-gpu` puts all ranks on GPU 0 (modes nccl and front; tokens count, times do not): NCCL then takes them for nodes and
+uses sockets. `--device cpu --ranks 1 --model tiny` tries this program without GPUs (SGLang's engine for processors)."""
 
 import argparse
 import ctypes
@@ -32,6 +33,11 @@ MODES = ("nccl", "custom", "front")
 ENVIRONMENT = {
     "NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1",
     "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "GLOO_SOCKET_IFNAME": "lo",
+}  # fmt: skip
+# Set where all ranks are on one GPU.
+ONE_GPU = {
+    "NCCL_MULTI_RANK_GPU_ENABLE": "1", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1",
+    "SGLANG_NUMA_BIND_V2": "false",
 }  # fmt: skip
 MULTICAST = "nvls|symm_mem|mscclpp|mnnvl|flashinfer"
 MODELS = {
@@ -74,6 +80,10 @@ def scheduler(*arguments):
     from sglang.srt.managers import scheduler as module
     from sglang.srt.model_loader import loader
 
+    if all(os.environ.get(name) == value for name, value in ONE_GPU.items()):
+        server, ports, _, rank, *more = arguments
+        arguments = server, ports, 0, rank, *more
+        os.environ["NCCL_HOSTID"] = f"rank {rank}"  # NCCL refuses ranks of one machine that share a GPU
     loader.initialize_dummy_weights = draw_weights
     module.Scheduler.about = about
     module.run_scheduler_process(*arguments)
@@ -144,6 +154,8 @@ def run(mode, options):
     environment = {**os.environ, **ENVIRONMENT}
     if options.device == "cpu":
         environment["SGLANG_USE_CPU_ENGINE"] = "1"
+    if options.one_gpu:
+        environment.update(ONE_GPU)
     if mode == "front":
         environment["LD_PRELOAD"] = options.front
     with open(os.path.join(options.logs, f"sglang.{mode}"), "w+") as log:
@@ -155,13 +167,14 @@ def run(mode, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=None)
     parser.add_argument("--front", type=os.path.realpath, default=None, help="our libnccl.so.2")
     parser.add_argument("--model", choices=list(MODELS), default="8b")
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--tokens", type=int, default=128, help="of a prompt, and after it")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--one-gpu", action="store_true", help="all ranks on GPU 0")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--more", default="{}", help="more arguments of the engine, as JSON")
     parser.add_argument("--logs", default=".", help="a folder for what engines print")
@@ -170,6 +183,9 @@ def main():
     options = parser.parse_args()
     if options.child:
         return child(options)
+    options.modes = options.modes or [one for one in MODES if not (options.one_gpu and one == "custom")]
+    if options.one_gpu and "custom" in options.modes:
+        parser.error("mode custom needs a GPU a rank")
     if "front" in options.modes and not (options.front and os.path.isfile(options.front)):
         parser.error("mode front needs --front, a file")
     checks, tokens = Checks(0), {}

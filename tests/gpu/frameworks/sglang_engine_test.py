@@ -13,13 +13,14 @@ sys.path.insert(0, HERE)
 import sglang_load  # noqa: E402
 
 FAKE = '''
-import json, os
+import json, os, sys
 FAULT, FRONT = os.environ.get("FAULT", ""), os.environ.get("LD_PRELOAD")
 
 class Engine:
     def __init__(self, model_path, disable_custom_all_reduce, tp_size, **more):
         assert json.load(open(os.path.join(model_path, "config.json")))["num_hidden_layers"] == 32
         assert os.environ["NCCL_NVLS_ENABLE"] == "0"
+        assert (os.environ.get("NCCL_MULTI_RANK_GPU_ENABLE") == "1") == ("--one-gpu" in sys.argv)
         assert type(self).run_scheduler_process_func.__name__ == "scheduler"
         if FAULT == "start":
             raise RuntimeError("no start")
@@ -81,6 +82,15 @@ class SglangEngine(unittest.TestCase):
                 code, said = self.run_it(fault, "--batches", "1")
                 self.assertEqual(code, 1, said)
                 self.assertIn(line, said)
+
+    def test_ranks_on_one_gpu(self):
+        code, said = self.run_it("", "--one-gpu", "--batches", "1")
+        self.assertEqual(code, 0, said)
+        self.assertIn('"mode": "front"', said)
+        self.assertNotIn('"mode": "custom"', said)
+        code, said = self.run_it("", "--one-gpu", "--modes", "custom")
+        self.assertEqual(code, 2, said)
+        self.assertIn("mode custom needs a GPU a rank", said)
 
     def test_multicast_is_refused(self):
         code, said = self.run_it("", "--modes", "nccl", "--more", '{"enable_nccl_nvls": true}')

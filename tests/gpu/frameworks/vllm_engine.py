@@ -10,7 +10,8 @@ same tokens in all modes; of more ranks that is not asked. Cases, each an engine
     speculative  a small draft model
     invariant    VLLM_BATCH_INVARIANT=1: a prompt alone, and among others
 
-Prints a line for each check; the last line counts."""
+`--one-gpu` puts all ranks on GPU 0, each an engine that vLLM's external launcher takes for a rank, so not for case
+server; NCCL then takes them for nodes, and uses sockets. Prints a line for each check; the last line counts."""
 
 import argparse
 import json
@@ -18,6 +19,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -38,6 +40,11 @@ ENVIRONMENT = {
     "VLLM_ALLREDUCE_USE_FLASHINFER": "0", "VLLM_ALLREDUCE_USE_SYMM_MEM": "0", "VLLM_USE_NCCL_SYMM_MEM": "0",
     "VLLM_USE_FLASHINFER_SAMPLER": "0", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1",
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn", "VLLM_HOST_IP": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo",
+}  # fmt: skip
+
+ONE_GPU = {
+    "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "NCCL_SOCKET_IFNAME": "lo",
+    "NCCL_IB_DISABLE": "1",
 }  # fmt: skip
 
 
@@ -103,11 +110,15 @@ class Engine:
         if case == "speculative":
             draft = write_model(os.path.join(folder, "draft"), 1)
             more["speculative_config"] = {"model": draft, "method": "draft_model", "num_speculative_tokens": 3}
+        backend = "mp"
+        if "RANK" in os.environ:
+            # Each of the ranks would take the others' memory for its own.
+            backend, more["kv_cache_memory_bytes"] = "external_launcher", 2 << 30
         self._sampling = SamplingParams(temperature=0.0, max_tokens=32, ignore_eos=True, detokenize=False)
         begin = time.perf_counter()
         self.llm = LLM(
             write_model(os.path.join(folder, "model"), 4), skip_tokenizer_init=True, load_format="dummy",
-            dtype="bfloat16", tensor_parallel_size=ranks, distributed_executor_backend="mp", max_model_len=2048,
+            dtype="bfloat16", tensor_parallel_size=ranks, distributed_executor_backend=backend, max_model_len=2048,
             gpu_memory_utilization=0.4, enable_prefix_caching=False, seed=0, max_num_seqs=16,
             disable_custom_all_reduce=True, worker_extension_cls="vllm_engine.Worker",
             compilation_config={"cudagraph_capture_sizes": [1, 2, 4, 8, 16]}, **more)  # fmt: skip
@@ -163,16 +174,26 @@ def child(case, ranks):
 
 
 def start(case, mode, options):
-    """The process of an engine, and its log."""
+    """The processes of an engine, each with its log: one, or a process a rank."""
     environment = {**os.environ, **ENVIRONMENT}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [HERE, os.environ.get("PYTHONPATH")]))
     if mode == "nccl":
         environment["VLLM_PLUGINS"] = ""
     if case == "invariant":
         environment["VLLM_BATCH_INVARIANT"] = "1"
-    log = open(os.path.join(options.logs, f"{case}.{mode}"), "w+")
     command = [sys.executable, os.path.abspath(__file__), "--child", case, "--ranks", str(options.ranks)]
-    return subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True), log
+
+    def process(name, **more):
+        log = open(os.path.join(options.logs, name), "w+")
+        return subprocess.Popen(
+            command, stdout=log, stderr=log, env={**environment, **more}, start_new_session=True), log  # fmt: skip
+
+    if not options.one_gpu:
+        return [process(f"{case}.{mode}")]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    return [process(f"{case}.{mode}.{rank}", **ONE_GPU, RANK=str(rank), WORLD_SIZE=str(options.ranks),
+                    MASTER_PORT=port, NCCL_HOSTID=f"rank {rank}") for rank in range(options.ranks)]  # fmt: skip
 
 
 def ended(process, log, deadline):
@@ -201,9 +222,9 @@ def expect(checks, right, name):
     checks(name, body)
 
 
-def check_one(case, mode, said, log, how, checks):
+def check_one(case, mode, who, said, log, how, checks):
     """What an engine must have said by itself."""
-    name = f"{case}, {mode}"
+    name = f"{case}, {who}"
     served = [one for one in said.get("communicators", []) if one.startswith("Mscclc")]
     expect(checks, bool(served) == (mode == "plugin") and "start" in said, f"{name}: starts ({said.get('start')} s), "
                  f"by {said.get('communicators')}, ended with {how}")  # fmt: skip
@@ -222,21 +243,27 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--only", nargs="+", choices=list(MORE), default=list(MORE))
     parser.add_argument("--modes", nargs="+", choices=("plugin", "nccl"), default=["plugin", "nccl"])
+    parser.add_argument("--one-gpu", action="store_true", help="all ranks on GPU 0")
     parser.add_argument("--logs", default=".", help="a folder for what engines print")
     parser.add_argument("--seconds", type=float, default=280, help="the most for the engines of a case")
     parser.add_argument("--child", choices=list(MORE), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         return child(options.child, options.ranks)
+    if options.one_gpu and "server" in options.only:
+        parser.error("--one-gpu: name other cases than server by --only")
     checks = Checks(0)
     for case in options.only:
         deadline = time.monotonic() + options.seconds
         started = {mode: start(case, mode, options) for mode in options.modes}
         said = {}
-        for mode, (process, log) in started.items():
-            said[mode], text, how = ended(process, log, deadline)
-            check_one(case, mode, said[mode], text, how, checks)
-        for what in [] if options.ranks > 2 else [one for one in said[options.modes[0]] if one.startswith("tokens")]:
+        for mode, processes in started.items():
+            for rank, (process, log) in enumerate(processes):
+                name = f"{mode}, rank {rank}" if options.one_gpu else mode
+                said[name], text, how = ended(process, log, deadline)
+                check_one(case, mode, name, said[name], text, how, checks)
+        first = next(iter(said.values()))
+        for what in [] if options.ranks > 2 else [one for one in first if one.startswith("tokens")]:
             both = [one.get(what) for one in said.values()]
             expect(checks, both.count(both[0]) == len(both), f"{case}: the same in all modes: {what}")
     checks.end()

@@ -19,6 +19,8 @@ class SamplingParams:
 class LLM:
     def __init__(self, model, tensor_parallel_size, **more):
         assert json.load(open(os.path.join(model, "config.json")))["model_type"] == "llama"
+        ranks_apart = os.environ.get("LOCAL_RANK") == "0" and int(os.environ["RANK"]) < tensor_parallel_size
+        assert more["distributed_executor_backend"] == ("external_launcher" if ranks_apart else "mp")
         if FAULT == "start":
             raise RuntimeError("no start")
         # Each ends with this process.
@@ -38,6 +40,7 @@ class LLM:
                 raise RuntimeError("EngineDead")
         def tokens(ids):
             last = sum(ids) + (1 if FAULT == "sleep" and self.slept else 0)
+            last += 1 if FAULT == "rank" and os.environ.get("RANK") == "1" else 0
             last += 1 if FAULT == "mode" and os.environ.get("VLLM_PLUGINS") is None else 0
             return [last + i for i in range(sampling.max_tokens)]
         class Made:
@@ -61,7 +64,8 @@ class VllmEngine(unittest.TestCase):
             with open(os.path.join(folder, "vllm.py"), "w") as file:
                 file.write(FAKE)
             environment = {**os.environ, "PYTHONPATH": folder, "FAULT": fault}
-            environment.pop("VLLM_PLUGINS", None)
+            for name in ("VLLM_PLUGINS", "RANK", "LOCAL_RANK"):
+                environment.pop(name, None)
             done = subprocess.run(
                 [sys.executable, os.path.join(HERE, "vllm_engine.py"), "--logs", folder, *arguments],
                 env=environment, capture_output=True, text=True)
@@ -73,6 +77,16 @@ class VllmEngine(unittest.TestCase):
         self.assertIn("ok   server, plugin: a killed worker", said)
         self.assertIn("ok   speculative: the same in all modes: tokens", said)
         self.assertNotIn("NOT ", said)
+
+    def test_ranks_on_one_gpu(self):
+        given = ("--only", "invariant", "--one-gpu")
+        code, said = self.run_it("", *given)
+        self.assertEqual(code, 0, said)
+        self.assertIn("ok   invariant, nccl, rank 1: tokens among others", said)
+        code, said = self.run_it("rank", *given)
+        self.assertEqual(code, 1, said)
+        self.assertIn("NOT  invariant: the same in all modes: tokens", said)
+        self.assertNotEqual(self.run_it("", "--one-gpu")[0], 0)
 
     def test_faults_are_found(self):
         for fault, line in {
