@@ -1,8 +1,10 @@
-/* GEMMs that overlap by (a fake of) cuBLASMp: the same values as one after the other, for every
- * kind and layout that it serves, and errors for what it does not. Two ranks of the host device. */
+/* GEMMs that overlap by (fakes of) NCCL and cuBLASMp: the same values as one after the other, for
+ * every kind and layout that each serves, and errors for what it does not; one communicator of
+ * NCCL's for all objects. Two ranks of the host device. */
 #define _POSIX_C_SOURCE 200809L
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,13 +28,17 @@ static void check_said(mscclc_result_t result, mscclc_result_t expected, const c
   }
 }
 
+static int gathers(mscclc_overlap_kind_t kind) {
+  return kind == MSCCLC_ALLGATHER_GEMM || kind == MSCCLC_ALLTOALL_GEMM;
+}
+
 static mscclc_overlap_config_t config_of(mscclc_overlap_kind_t kind, int transposed) {
   mscclc_overlap_config_t config = MSCCLC_OVERLAP_CONFIG_INIT;
   config.kind = kind;
   config.m = kRows;
   config.k = kDepth;
   config.n = columns;
-  config.weights = kind == MSCCLC_ALLGATHER_GEMM ? kWeights : 1;
+  config.weights = gathers(kind) ? kWeights : 1;
   config.b_transposed = transposed;
   config.a_dtype = config.b_dtype = config.out_dtype = MSCCLC_F32;
   config.order = MSCCLC_ORDER_ANY;
@@ -56,38 +62,74 @@ static mscclc_overlap_call_t call_of(float *places, const void **b, const void *
   return call;
 }
 
-static void fill(float *places, uint32_t rank, mscclc_overlap_kind_t kind) {
+static void fill(float *places, uint32_t rank, const mscclc_overlap_config_t *config) {
   const int given = (1 + 2 * kWeights) * kPlace;
-  const int shared = kind == MSCCLC_ALLGATHER_GEMM ? 0 : (1 + kWeights) * kPlace; /* one bias */
+  const int shared = gathers(config->kind) ? 0 : (1 + kWeights) * kPlace; /* one bias */
   int i;
   for (i = 0; i < given; ++i) {
     const uint32_t differs = shared == 0 || i < shared ? rank * 7u : 0;
     places[i] = (float)((i * 5u + differs + i / 3u) % 11u) - 4;
   }
   for (; i < kPlaces * kPlace; ++i) places[i] = -1;
+  if (config->a_dtype == MSCCLC_F32) return;
+  for (i = 0; i < given; ++i) { /* those of bf16; as f16 they are numbers, too */
+    uint32_t bits;
+    uint16_t half;
+    memcpy(&bits, places + i, sizeof bits);
+    half = (uint16_t)(bits >> 16);
+    memcpy((char *)(places + i / kPlace * kPlace) + i % kPlace * sizeof half, &half, sizeof half);
+  }
 }
 
-static void run_both(mscclc_comm_t *comm, mscclc_overlap_config_t config, float *places,
-                     uint32_t rank, mscclc_stream_t stream) {
-  const char *const backends[2] = {"serial", "cublasmp"};
-  float results[2][kWeights * kPlace];
+/* Runs an object; what comes out of it goes to `result`. */
+static void run_object(mscclc_comm_t *comm, mscclc_overlap_t *overlap,
+                       const mscclc_overlap_config_t *config, float *places, uint32_t rank,
+                       mscclc_stream_t stream, float *result) {
   const void *b[kWeights], *bias[kWeights];
   void *out[kWeights];
   const mscclc_overlap_call_t call = call_of(places, b, bias, out);
-  int which, run;
-  for (which = 0; which < 2; ++which) {
-    mscclc_overlap_t *overlap = NULL;
-    config.backend = backends[which];
-    OK(mscclc_overlap_create(comm, &config, &overlap));
-    for (run = 0; run < kRuns; ++run) {
-      fill(places, rank, config.kind);
-      OK(mscclc_overlap_run(overlap, &call, stream));
-      OK(mscclc_stream_synchronize(comm, stream));
-    }
-    memcpy(results[which], out[0], sizeof results[which]);
-    OK(mscclc_overlap_destroy(overlap));
+  int run;
+  for (run = 0; run < kRuns; ++run) {
+    fill(places, rank, config);
+    OK(mscclc_overlap_run(overlap, &call, stream));
+    OK(mscclc_stream_synchronize(comm, stream));
   }
-  CHECK(memcmp(results[0], results[1], sizeof results[0]) == 0);
+  memcpy(result, out[0], kWeights * kPlace * sizeof *result);
+}
+
+static void run_by(const char *backend, mscclc_comm_t *comm, mscclc_overlap_config_t config,
+                   float *places, uint32_t rank, mscclc_stream_t stream, float *result) {
+  mscclc_overlap_t *overlap = NULL;
+  config.backend = backend;
+  OK(mscclc_overlap_create(comm, &config, &overlap));
+  run_object(comm, overlap, &config, places, rank, stream, result);
+  OK(mscclc_overlap_destroy(overlap));
+}
+
+static void run_both(const char *backend, mscclc_comm_t *comm, mscclc_overlap_config_t config,
+                     float *places, uint32_t rank, mscclc_stream_t stream) {
+  float serial[kWeights * kPlace], other[kWeights * kPlace];
+  run_by("serial", comm, config, places, rank, stream, serial);
+  run_by(backend, comm, config, places, rank, stream, other);
+  CHECK(memcmp(serial, other, sizeof serial) == 0);
+}
+
+/* Every kind by NCCL; of 16 bits those that are only moved, as its fake adds up no such floats. */
+static void run_types_by_nccl(mscclc_comm_t *comm, float *places, uint32_t rank,
+                              mscclc_stream_t stream) {
+  const mscclc_overlap_kind_t kinds[4] = {MSCCLC_ALLGATHER_GEMM, MSCCLC_GEMM_REDUCESCATTER,
+                                          MSCCLC_GEMM_ALLREDUCE, MSCCLC_ALLTOALL_GEMM};
+  const mscclc_dtype_t types[3] = {MSCCLC_F32, MSCCLC_F16, MSCCLC_BF16};
+  int kind, type, transposed;
+  for (kind = 0; kind < 4; ++kind) {
+    for (type = 0; type < (gathers(kinds[kind]) ? 3 : 1); ++type) {
+      for (transposed = 0; transposed < 2; ++transposed) {
+        mscclc_overlap_config_t config = config_of(kinds[kind], transposed);
+        config.a_dtype = config.b_dtype = config.out_dtype = types[type];
+        run_both("nccl", comm, config, places, rank, stream);
+      }
+    }
+  }
 }
 
 static void check_refused_configs(mscclc_comm_t *comm) {
@@ -145,42 +187,108 @@ static void check_refused_by_the_library(mscclc_comm_t *comm, float *places, uin
   check_said(mscclc_overlap_create(comm, &config, &overlap), MSCCLC_PEER_FAILED,
              "cuBLASMp cannot make such a product: CUBLASMP_STATUS_NOT_SUPPORTED (7)");
   OK(mscclc_comm_async_error(comm));
-  run_both(comm, config_of(MSCCLC_GEMM_ALLREDUCE, 1), places, rank, stream);
+  run_both("cublasmp", comm, config_of(MSCCLC_GEMM_ALLREDUCE, 1), places, rank, stream);
   config = config_of(MSCCLC_GEMM_REDUCESCATTER, 1);
   config.backend = "cublasmp";
   config.a_dtype = config.b_dtype = config.out_dtype = MSCCLC_BF16;
   check_said(mscclc_overlap_create(comm, &config, &overlap), MSCCLC_PEER_FAILED,
              "cuBLASMp cannot describe the product: CUBLASMP_STATUS_NOT_SUPPORTED (7)");
-  run_both(comm, config_of(MSCCLC_GEMM_REDUCESCATTER, 1), places, rank, stream);
+  run_both("cublasmp", comm, config_of(MSCCLC_GEMM_REDUCESCATTER, 1), places, rank, stream);
+}
+
+/* A rank of the host device, with memory for its matrices. */
+typedef struct {
+  uint32_t number;
+  mscclc_comm_t *comm;
+  mscclc_stream_t stream;
+  mscclc_memory_t *memory;
+  float *places;
+} rank_t;
+
+static rank_t open_rank(void *number) {
+  rank_t it = {(uint32_t)(uintptr_t)number, NULL, NULL, NULL, NULL};
+  mscclc_config_t config = MSCCLC_CONFIG_INIT;
+  config.device = MSCCLC_HOST;
+  OK(mscclc_comm_create(&it.comm, kRanks, &id, it.number, &config));
+  OK(mscclc_stream_create(it.comm, &it.stream));
+  OK(mscclc_memory_create(it.comm, kPlaces * kPlace * sizeof(float), &it.memory));
+  it.places = mscclc_memory_address(it.memory);
+  return it;
+}
+
+static void close_rank(const rank_t *it) {
+  OK(mscclc_memory_release(it->memory));
+  (void)mscclc_stream_destroy(it->comm, it->stream);
+  (void)mscclc_comm_destroy(it->comm);
 }
 
 static void *run_rank(void *argument) {
   const mscclc_overlap_kind_t kinds[3] = {MSCCLC_ALLGATHER_GEMM, MSCCLC_GEMM_REDUCESCATTER,
                                           MSCCLC_GEMM_ALLREDUCE};
-  const uint32_t rank = (uint32_t)(uintptr_t)argument;
-  mscclc_config_t comm_config = MSCCLC_CONFIG_INIT;
-  mscclc_comm_t *comm = NULL;
-  mscclc_stream_t stream = NULL;
-  mscclc_memory_t *memory = NULL;
+  const rank_t it = open_rank(argument);
   int kind, transposed;
-  comm_config.device = MSCCLC_HOST;
-  OK(mscclc_comm_create(&comm, kRanks, &id, rank, &comm_config));
-  OK(mscclc_stream_create(comm, &stream));
-  OK(mscclc_memory_create(comm, kPlaces * kPlace * sizeof(float), &memory));
   for (kind = 0; kind < 3; ++kind) {
     for (transposed = 0; transposed < 2; ++transposed) {
-      run_both(comm, config_of(kinds[kind], transposed), mscclc_memory_address(memory), rank,
-               stream);
+      run_both("cublasmp", it.comm, config_of(kinds[kind], transposed), it.places, it.number,
+               it.stream);
     }
   }
-  check_refused_configs(comm);
-  check_no_gathered(comm, mscclc_memory_address(memory), stream);
-  check_refused_by_the_library(comm, mscclc_memory_address(memory), rank, stream);
-  OK(mscclc_memory_release(memory));
-  (void)mscclc_stream_destroy(comm, stream);
-  (void)mscclc_comm_destroy(comm);
+  run_types_by_nccl(it.comm, it.places, it.number, it.stream);
+  check_refused_configs(it.comm);
+  check_no_gathered(it.comm, it.places, it.stream);
+  check_refused_by_the_library(it.comm, it.places, it.number, it.stream);
+  close_rank(&it);
   return NULL;
 }
+
+static mscclc_overlap_t *sum_by(const rank_t *it, const char *backend) {
+  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_REDUCESCATTER, 0);
+  mscclc_overlap_t *overlap = NULL;
+  config.backend = backend;
+  OK(mscclc_overlap_create(it->comm, &config, &overlap));
+  return overlap;
+}
+
+static void check_sum(const rank_t *it, mscclc_overlap_t *overlap, const float *right) {
+  const mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_REDUCESCATTER, 0);
+  float result[kWeights * kPlace];
+  run_object(it->comm, overlap, &config, it->places, it->number, it->stream, result);
+  CHECK(memcmp(right, result, sizeof result) == 0);
+}
+
+/* Objects that are alive at once have one communicator of NCCL's, whichever goes first. */
+static void *share_nccl(void *argument) {
+  const rank_t it = open_rank(argument);
+  mscclc_overlap_config_t refused = config_of(MSCCLC_GEMM_ALLREDUCE, 1);
+  mscclc_overlap_t *first = sum_by(&it, "nccl"), *second = sum_by(&it, "cublasmp");
+  mscclc_overlap_t *other = sum_by(&it, "cublasmp");
+  mscclc_overlap_t *third = sum_by(&it, "nccl"), *fourth = NULL;
+  float right[kWeights * kPlace];
+  run_by("serial", it.comm, config_of(MSCCLC_GEMM_REDUCESCATTER, 0), it.places, it.number,
+         it.stream, right);
+  OK(mscclc_overlap_destroy(first));
+  check_sum(&it, second, right);
+  check_sum(&it, other, right);
+  refused.backend = "cublasmp";
+  refused.budget = 13;
+  CHECK(mscclc_overlap_create(it.comm, &refused, &fourth) == MSCCLC_PEER_FAILED);
+  OK(mscclc_overlap_destroy(second));
+  check_sum(&it, other, right);
+  OK(mscclc_overlap_destroy(other));
+  check_sum(&it, third, right);
+  /* Rank 1 still has it, and rank 0 no longer: both make another. */
+  if (it.number == 0) OK(mscclc_overlap_destroy(third));
+  fourth = sum_by(&it, "nccl");
+  check_sum(&it, fourth, right);
+  if (it.number == 1) OK(mscclc_overlap_destroy(third));
+  check_sum(&it, fourth, right);
+  OK(mscclc_overlap_destroy(fourth));
+  close_rank(&it);
+  return NULL;
+}
+
+static long aborts_awaited;
+static pthread_barrier_t both_have_run;
 
 /* One rank gets no room: neither may destroy what all ranks destroy together. */
 static void *make_without_room(void *argument) {
@@ -209,12 +317,49 @@ static long calls_of_fake(const char *name) {
   return count(name);
 }
 
+/* It is aborted once, by whichever object learns it, and takes no more. */
+static void *share_failed_nccl(void *argument) {
+  const rank_t it = open_rank(argument);
+  const void *b[kWeights], *bias[kWeights];
+  void *out[kWeights];
+  const mscclc_overlap_call_t call = call_of(it.places, b, bias, out);
+  mscclc_overlap_config_t config = config_of(MSCCLC_GEMM_REDUCESCATTER, 0);
+  mscclc_overlap_t *first = sum_by(&it, "nccl"), *second = sum_by(&it, "nccl"), *third = NULL;
+  OK(mscclc_overlap_run(first, &call, it.stream));
+  OK(mscclc_stream_synchronize(it.comm, it.stream));
+  pthread_barrier_wait(&both_have_run);
+  if (it.number == 1) OK(mscclc_comm_abort(it.comm, "a test"));
+  while (calls_of_fake("CommAbort") < aborts_awaited) sched_yield();
+  CHECK(mscclc_overlap_run(first, &call, it.stream) != MSCCLC_SUCCESS);
+  CHECK(mscclc_overlap_run(second, &call, it.stream) != MSCCLC_SUCCESS);
+  config.backend = "nccl";
+  CHECK(mscclc_overlap_create(it.comm, &config, &third) != MSCCLC_SUCCESS);
+  OK(mscclc_overlap_destroy(first));
+  OK(mscclc_overlap_destroy(second));
+  close_rank(&it);
+  return NULL;
+}
+
 static void on_all_ranks(void *(*body)(void *)) {
   pthread_t ranks[kRanks];
   uintptr_t r;
   OK(mscclc_unique_id(&id));
   for (r = 0; r < kRanks; ++r) CHECK(pthread_create(&ranks[r], NULL, body, (void *)r) == 0);
   for (r = 0; r < kRanks; ++r) pthread_join(ranks[r], NULL);
+}
+
+static void check_shared(void) {
+  const long made = calls_of_fake("CommInitRank"), ended = calls_of_fake("CommDestroy");
+  const long aborted = calls_of_fake("CommAbort");
+  on_all_ranks(share_nccl);
+  CHECK(calls_of_fake("CommInitRank") == made + 2 * kRanks);
+  CHECK(calls_of_fake("CommDestroy") == ended + 2 * kRanks);
+  CHECK(calls_of_fake("CommAbort") == aborted);
+  aborts_awaited = aborted + kRanks;
+  CHECK(pthread_barrier_init(&both_have_run, NULL, kRanks) == 0);
+  on_all_ranks(share_failed_nccl);
+  CHECK(calls_of_fake("CommAbort") == aborted + kRanks);
+  CHECK(calls_of_fake("CommDestroy") == ended + 2 * kRanks);
 }
 
 /* Before 2.29.2 NCCL lacks what the library calls. */
@@ -241,6 +386,7 @@ int main(void) {
         NULL);
   mscclc_free(text);
   on_all_ranks(run_rank);
+  check_shared();
   aborted = calls_of_fake("CommAbort");
   destroyed = calls_of_fake("CommDestroy");
   setenv("FAKE_CUBLASMP_ROOMLESS", "1", 1);

@@ -21,6 +21,7 @@
 #include "runtime/api/plan_registry.h"
 #include "runtime/doors/c/errors.h"
 #include "runtime/doors/c/gemm_callback.h"
+#include "runtime/doors/c/libraries/other_libraries.h"
 #include "runtime/doors/c/mscclc.h"
 #include "runtime/support/observe/one_thread.h"
 #include "runtime/support/process/forks.h"
@@ -48,6 +49,8 @@ struct mscclc_comm : mscclc::capi::Handled {
   std::shared_ptr<mscclc::Communicator> communicator;
   std::shared_ptr<mscclc::Collectives> collectives;  ///< goes first
   std::shared_ptr<mscclc::OverlapTurns> turns = mscclc::make_overlap_turns();
+  std::shared_ptr<mscclc::capi::SharedLibraries> libraries =
+      std::make_shared<mscclc::capi::SharedLibraries>();
   mscclc_config_t config = MSCCLC_CONFIG_INIT;  ///< without the registry
   /// Its plans know it, too.
   std::shared_ptr<std::atomic<bool>> finalized = std::make_shared<std::atomic<bool>>(false);

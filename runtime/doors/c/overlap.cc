@@ -36,11 +36,13 @@ struct Making {
   mscclc_overlap_config_t given = MSCCLC_OVERLAP_CONFIG_INIT;
   std::string why_not = "";  ///< not "": what is wrong with that
   OverlapOwner owner;
+  std::shared_ptr<SharedLibraries> libraries = nullptr;
   std::shared_ptr<const MeasuredTables> measured = nullptr;
   std::unique_ptr<mscclc_overlap> made = std::make_unique<mscclc_overlap>();
 
   void of(const mscclc_comm& comm) {
     owner = {comm.device, comm.communicator, comm.collectives, comm.turns};
+    libraries = comm.libraries;
     measured = comm.registry->measured();
     made->device = comm.config.device;
     made->finalized = comm.finalized;
@@ -77,9 +79,12 @@ mscclc_result_t create(Making making, mscclc_overlap_t** overlap) {
   if (making.owner.device == nullptr && !making.alone(diagnostics)) return fail(diagnostics);
   mscclc_overlap& made = *making.made;
   const bool on_host = made.device == MSCCLC_HOST;
-  OverlapOptions options{.programs = overlap_programs(), .nccl = nccl_library(on_host)};
+  OverlapOptions options{.programs = overlap_programs(),
+                         .nccl = nccl_library(on_host, making.libraries)};
   // Only where it is asked for: it is large, and brings others.
-  if (config->backend == "cublasmp") options.cublasmp = cublasmp_library(on_host);
+  if (config->backend == "cublasmp") {
+    options.cublasmp = cublasmp_library(on_host, making.libraries);
+  }
   options.measured = making.measured;
   if (making.given.gemm != nullptr) {
     made.gemm = std::make_unique<GemmCallback>(making.given.gemm, making.given.gemm_user,
@@ -212,9 +217,10 @@ mscclc_result_t mscclc_overlap_backends(int32_t device, char** text) {
       const auto why = fmt::format("'device' is {}, which is no GPU and not MSCCLC_HOST", device);
       return refuse("mscclc_overlap_backends", why.c_str());
     }
-    const auto backends = overlap_backends({.device = on_host ? "" : cuda::why_no_gpu_part(),
-                                            .nccl = nccl_library(on_host).missing,
-                                            .cublasmp = cublasmp_library(on_host).missing});
+    const auto backends =
+        overlap_backends({.device = on_host ? "" : cuda::why_no_gpu_part(),
+                          .nccl = nccl_library(on_host, nullptr).missing,
+                          .cublasmp = cublasmp_library(on_host, nullptr).missing});
     *text = json_text([&](JsonWriter& json) {
       json.list(backends, [&](const OverlapBackend& backend) {
         json.object("name", backend.name, "available", backend.available, "why", backend.why);

@@ -39,6 +39,8 @@ constexpr int32_t kRefused = 13;  // multiprocessors of a sum that all ranks get
 constexpr int kNcclFloat = 7, kNcclSum = 0;
 constexpr size_t kDeviceBytes = 64, kHostBytes = 32;
 
+alignas(64) thread_local bool has_handle = false;  // aligned as in fake_nccl.cc
+
 /// A rank's factors, which lie by columns.
 struct Factors {
   const MatmulDescOpaque& desc;
@@ -99,12 +101,16 @@ Status add_up(const Factors& f, int64_t columns, const MatrixOpaque& d, float* o
 
 }  // namespace
 
+/// A GPU has one handle: each rank is a thread.
 Status cublasMpCreate(Handle* handle, void* stream) {
+  if (has_handle) return kInvalid;
+  has_handle = true;
   *handle = new Context{stream};
   return kSuccess;
 }
 Status cublasMpDestroy(Handle handle) {
   delete handle;
+  has_handle = false;
   return kSuccess;
 }
 Status cublasMpSetStream(Handle handle, void* stream) {

@@ -64,16 +64,35 @@ Product product_of(const OverlapConfig& config, int64_t ranks, int64_t columns) 
           {columns, own * ranks, columns, own, true}};
 }
 
+}  // namespace
+
+/// The library's handle: its documents permit one for a process and GPU.
+class CublasMpHandle {
+ public:
+  CublasMpHandle(const mp::Library& library, mp::Handle handle)
+      : library_(library), handle_(handle) {}
+  ~CublasMpHandle() { (void)library_.Destroy(handle_); }
+  CublasMpHandle(const CublasMpHandle&) = delete;
+  CublasMpHandle& operator=(const CublasMpHandle&) = delete;
+  mp::Handle get() const { return handle_; }
+
+ private:
+  const mp::Library library_;
+  const mp::Handle handle_;
+};
+
+namespace {
+
 /// What belongs to one object; cuBLASMp's parts end with it, on all ranks.
 class CublasMpGemms final : public OtherGemms {
  public:
-  CublasMpGemms(std::unique_ptr<NcclRanks> ranks, const mp::Library& library,
+  CublasMpGemms(std::shared_ptr<NcclRanks> ranks, const mp::Library& library,
                 const OverlapConfig& config)
       : ranks_(std::move(ranks)), library_(library), config_(config) {}
   ~CublasMpGemms() override;
 
   /// Collective. False: reported.
-  bool make(Diagnostics& diagnostics);
+  bool make(SharedLibraries& shared, Diagnostics& diagnostics);
   bool run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics) override;
   void abort() override { ranks_->abort(); }
 
@@ -92,11 +111,12 @@ class CublasMpGemms final : public OtherGemms {
   };
 
   bool succeeded(mp::Status status, const char* what, Diagnostics& diagnostics) const;
+  bool take_handle(SharedLibraries& shared, Diagnostics& diagnostics);
   bool make_grids(Diagnostics& diagnostics);
   bool make_matrix(const Spread& spread, Dtype dtype, mp::Matrix& made, Diagnostics& diagnostics);
   bool describe(Weight& weight, Diagnostics& diagnostics);
   bool measure(Weight& weight, Diagnostics& diagnostics);
-  bool begin(Diagnostics& diagnostics);
+  bool begin(SharedLibraries& shared, Diagnostics& diagnostics);
   bool make_room(Diagnostics& diagnostics);
   bool name_operands(const Weight& weight, const OverlapCall& call, size_t w,
                      Diagnostics& diagnostics);
@@ -105,8 +125,9 @@ class CublasMpGemms final : public OtherGemms {
   mp::Status multiply(Function function, const Weight& weight, const Operands& at, Rooms... rooms) {
     constexpr float kOne = 1, kZero = 0;
     const Product& p = weight.product;
-    return function(handle_, weight.desc, p.m, p.n, p.k, &kOne, at.b, 1, 1, weight.b, at.a, 1, 1,
-                    weight.a, &kZero, nullptr, 1, 1, weight.d, at.d, 1, 1, weight.d, rooms...);
+    return function(handle_->get(), weight.desc, p.m, p.n, p.k, &kOne, at.b, 1, 1, weight.b, at.a,
+                    1, 1, weight.a, &kZero, nullptr, 1, 1, weight.d, at.d, 1, 1, weight.d,
+                    rooms...);
   }
   template <class Value>
   bool set(mp::MatmulDesc desc, mp::Attribute attribute, const Value& value,
@@ -115,10 +136,10 @@ class CublasMpGemms final : public OtherGemms {
                      "describe the product", diagnostics);
   }
 
-  const std::unique_ptr<NcclRanks> ranks_;
+  const std::shared_ptr<NcclRanks> ranks_;
   const mp::Library library_;
   const OverlapConfig config_;
-  mp::Handle handle_ = nullptr;
+  std::shared_ptr<CublasMpHandle> handle_;
   mp::Grid below_ = nullptr, beside_ = nullptr;  ///< of ranks: one column, one row
   std::vector<Weight> weights_;
   void* room_ = nullptr;
@@ -131,7 +152,7 @@ CublasMpGemms::~CublasMpGemms() {
   Diagnostics why;
   const auto entered = ranks_->enter(why);
   if (!entered || ranks_->communicator().has_failed(why)) {
-    leak(std::tuple(handle_, below_, beside_, room_, std::move(weights_)),
+    leak(std::tuple(std::move(handle_), below_, beside_, room_, std::move(weights_)),
          ranks_->communicator().rank(), "memory of products by cuBLASMp", why);
     return;
   }
@@ -146,7 +167,7 @@ CublasMpGemms::~CublasMpGemms() {
   for (const mp::Grid grid : {below_, beside_}) {
     if (grid != nullptr) (void)library_.GridDestroy(grid);
   }
-  if (handle_ != nullptr) (void)library_.Destroy(handle_);
+  handle_.reset();
 }
 
 bool CublasMpGemms::succeeded(mp::Status status, const char* what, Diagnostics& diagnostics) const {
@@ -156,6 +177,15 @@ bool CublasMpGemms::succeeded(mp::Status status, const char* what, Diagnostics& 
   diagnostics.error("peer-failed", {},
                     fmt::format("cuBLASMp cannot {}: {} ({})", what, text, status));
   return false;
+}
+
+bool CublasMpGemms::take_handle(SharedLibraries& shared, Diagnostics& diagnostics) {
+  handle_ = shared.cublasmp.lock();
+  if (handle_ != nullptr) return true;
+  mp::Handle made = nullptr;
+  if (!succeeded(library_.Create(&made, nullptr), "begin", diagnostics)) return false;
+  shared.cublasmp = handle_ = std::make_shared<CublasMpHandle>(library_, made);
+  return true;
 }
 
 bool CublasMpGemms::make_grids(Diagnostics& diagnostics) {
@@ -226,14 +256,11 @@ bool CublasMpGemms::make_room(Diagnostics& diagnostics) {
                                        "make room for products", diagnostics);
 }
 
-bool CublasMpGemms::begin(Diagnostics& diagnostics) {
+bool CublasMpGemms::begin(SharedLibraries& shared, Diagnostics& diagnostics) {
   const auto entered = ranks_->enter(diagnostics);
   if (!entered) return false;
   const InsideReal inside;
-  if (!succeeded(library_.Create(&handle_, nullptr), "begin", diagnostics) ||
-      !make_grids(diagnostics)) {
-    return false;
-  }
+  if (!take_handle(shared, diagnostics) || !make_grids(diagnostics)) return false;
   for (const uint64_t columns : config_.n) {
     Weight& weight = weights_.emplace_back();
     weight.product =
@@ -246,9 +273,9 @@ bool CublasMpGemms::begin(Diagnostics& diagnostics) {
 /// A product that the library refuses ends nothing but this: all ranks learn it before they make
 /// room together. Without room here, others may have theirs, which they would free together with
 /// this rank, or wait for it: that ends all.
-bool CublasMpGemms::make(Diagnostics& diagnostics) {
+bool CublasMpGemms::make(SharedLibraries& shared, Diagnostics& diagnostics) {
   constexpr auto kWhat = "make such a product by cuBLASMp";
-  if (!ranks_->all_are_able(begin(diagnostics), kWhat, diagnostics)) return false;
+  if (!ranks_->all_are_able(begin(shared, diagnostics), kWhat, diagnostics)) return false;
   if (make_room(diagnostics)) return ranks_->all_are_able(true, kWhat, diagnostics);
   ranks_->communicator().abort(diagnostics);
   return false;
@@ -269,7 +296,8 @@ bool CublasMpGemms::run(const OverlapCall& call, StreamHandle stream, Diagnostic
   const auto entered = ranks_->enter(diagnostics);
   if (!entered) return false;
   const InsideReal inside;
-  if (!succeeded(library_.SetStream(handle_, stream), "use the stream", diagnostics)) return false;
+  if (!succeeded(library_.SetStream(handle_->get(), stream), "use the stream", diagnostics))
+    return false;
   for (size_t w = 0; w < weights_.size(); ++w) {
     const Weight& weight = weights_[w];
     if (!name_operands(weight, call, w, diagnostics)) return false;
@@ -282,17 +310,18 @@ bool CublasMpGemms::run(const OverlapCall& call, StreamHandle stream, Diagnostic
 
 }  // namespace
 
-OtherGemmLibrary cublasmp_library(bool on_host) {
-  const std::string no_nccl = nccl_library(on_host).missing;
+OtherGemmLibrary cublasmp_library(bool on_host, std::shared_ptr<SharedLibraries> shared) {
+  const std::string no_nccl = nccl_library(on_host, nullptr).missing;
   if (!no_nccl.empty()) return {.make = {}, .missing = "it needs NCCL: " + no_nccl};
   const auto found = mp::find_library(*nccl::real_nccl());
   if (!found) return {.make = {}, .missing = found.error().text()};
-  const auto make = [library = *found](Communicator& communicator, const OverlapConfig& config,
-                                       Diagnostics& diagnostics) -> std::unique_ptr<OtherGemms> {
-    auto ranks = NcclRanks::make(communicator, diagnostics);
+  const auto make = [library = *found, shared = std::move(shared)](
+                        Communicator& communicator, const OverlapConfig& config,
+                        Diagnostics& diagnostics) -> std::unique_ptr<OtherGemms> {
+    auto ranks = NcclRanks::take(communicator, *shared, diagnostics);
     if (ranks == nullptr) return nullptr;
     auto gemms = std::make_unique<CublasMpGemms>(std::move(ranks), library, config);
-    return gemms->make(diagnostics) ? std::move(gemms) : nullptr;
+    return gemms->make(*shared, diagnostics) ? std::move(gemms) : nullptr;
   };
   return {.make = make, .missing = ""};
 }

@@ -1,4 +1,6 @@
 // NCCL's collectives for GEMMs, by whatever NCCL this process finds.
+#include <utility>
+
 #include "runtime/api/call.h"
 #include "runtime/doors/c/libraries/nccl_ranks.h"
 #include "runtime/doors/c/libraries/other_libraries.h"
@@ -10,7 +12,7 @@ namespace {
 
 class NcclCollectives final : public OtherCollectives {
  public:
-  explicit NcclCollectives(std::unique_ptr<NcclRanks> ranks) : ranks_(std::move(ranks)) {}
+  explicit NcclCollectives(std::shared_ptr<NcclRanks> ranks) : ranks_(std::move(ranks)) {}
 
   bool call(const CollectiveCall& call, StreamHandle stream, Diagnostics& diagnostics) override {
     if (!ranks_->begin_on(stream, diagnostics)) return false;
@@ -56,26 +58,26 @@ class NcclCollectives final : public OtherCollectives {
     return result == ncclSuccess ? ended : result;
   }
 
-  const std::unique_ptr<NcclRanks> ranks_;
+  const std::shared_ptr<NcclRanks> ranks_;
 };
-
-/// Collective.
-std::unique_ptr<OtherCollectives> make_nccl(Communicator& communicator, Diagnostics& diagnostics) {
-  auto ranks = NcclRanks::make(communicator, diagnostics);
-  if (ranks == nullptr) return nullptr;
-  return std::make_unique<NcclCollectives>(std::move(ranks));
-}
 
 }  // namespace
 
-OtherLibrary nccl_library(bool on_host) {
+OtherLibrary nccl_library(bool on_host, std::shared_ptr<SharedLibraries> shared) {
   if (on_host && !Environment::of_process().has(Variable::MSCCLC_NCCL)) {
     return {.make = {}, .missing = "NCCL needs GPUs"};
   }
   if (nccl::real_nccl() == nullptr) {
     return {.make = {}, .missing = nccl::why_no_real()};
   }
-  return {.make = make_nccl, .missing = ""};
+  const auto make = [shared = std::move(shared)](
+                        Communicator& communicator,
+                        Diagnostics& diagnostics) -> std::unique_ptr<OtherCollectives> {
+    auto ranks = NcclRanks::take(communicator, *shared, diagnostics);
+    if (ranks == nullptr) return nullptr;
+    return std::make_unique<NcclCollectives>(std::move(ranks));
+  };
+  return {.make = make, .missing = ""};
 }
 
 }  // namespace mscclc::capi

@@ -43,14 +43,19 @@ bool gather_of_able(const Communicator& communicator, std::span<const uint8_t> o
   return false;
 }
 
+std::vector<uint8_t> bytes_of(const ncclUniqueId& id) {
+  std::vector<uint8_t> bytes(sizeof id);
+  std::memcpy(bytes.data(), &id, sizeof id);
+  return bytes;
+}
+
 /// Collective: the id that rank 0 has made. False: reported.
 bool share_id(const RealNccl& real, Communicator& communicator, ncclUniqueId& id,
               Diagnostics& diagnostics) {
   const bool able = communicator.device().bind_thread(diagnostics) &&
                     (communicator.rank() != 0 ||
                      succeeded_in(real, real.GetUniqueId(&id), "make an id", diagnostics));
-  std::vector<uint8_t> own(able ? sizeof id : 0);
-  if (able) std::memcpy(own.data(), &id, sizeof id);
+  const std::vector<uint8_t> own = able ? bytes_of(id) : std::vector<uint8_t>();
   std::vector<std::vector<uint8_t>> all;
   if (!gather_of_able(communicator, own, sizeof id, "make NCCL's communicator", "use NCCL", all,
                       diagnostics)) {
@@ -62,7 +67,24 @@ bool share_id(const RealNccl& real, Communicator& communicator, ncclUniqueId& id
 
 }  // namespace
 
-std::unique_ptr<NcclRanks> NcclRanks::make(Communicator& communicator, Diagnostics& diagnostics) {
+std::shared_ptr<NcclRanks> NcclRanks::take(Communicator& communicator, SharedLibraries& shared,
+                                           Diagnostics& diagnostics) {
+  std::shared_ptr<NcclRanks> ranks = shared.nccl.lock();
+  Diagnostics ignored;  // a thread that cannot use the device says so below
+  const bool has = ranks != nullptr && communicator.device().bind_thread(ignored);
+  const std::vector<uint8_t> own = has ? ranks->name() : std::vector<uint8_t>();
+  std::vector<std::vector<uint8_t>> all;
+  // A rank may have freed its last object, and another not yet.
+  if (!communicator.bootstrap().all_gather(own, "share NCCL's communicator", all, diagnostics)) {
+    return nullptr;
+  }
+  const bool alike =
+      std::ranges::all_of(all, [&](const auto& one) { return !one.empty() && one == all.front(); });
+  if (!alike) shared.nccl = ranks = make(communicator, diagnostics);
+  return ranks;
+}
+
+std::shared_ptr<NcclRanks> NcclRanks::make(Communicator& communicator, Diagnostics& diagnostics) {
   const RealNccl& real = *nccl::real_nccl();
   ncclUniqueId id = {};
   const InsideReal inside;
@@ -74,12 +96,17 @@ std::unique_ptr<NcclRanks> NcclRanks::make(Communicator& communicator, Diagnosti
     communicator.abort(diagnostics);  // others may have theirs, or wait in NCCL
     return nullptr;
   }
-  std::unique_ptr<NcclRanks> ranks(new NcclRanks(real, comm, communicator));
+  std::shared_ptr<NcclRanks> ranks(new NcclRanks(real, id, comm, communicator));
   ranks->watch_ = Watchdog::watch([own = ranks.get()] { own->look(); }, diagnostics);
   if (ranks->watch_ != nullptr) return ranks;
   ranks->abort();
   communicator.abort(diagnostics);
   return nullptr;
+}
+
+std::vector<uint8_t> NcclRanks::name() {
+  const std::lock_guard lock(mutex_);
+  return aborted_ ? std::vector<uint8_t>() : bytes_of(id_);
 }
 
 bool NcclRanks::all_are_able(bool able, const char* what, Diagnostics& diagnostics) const {

@@ -5,8 +5,10 @@
 #include <mutex>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "runtime/api/communicator.h"
+#include "runtime/doors/c/libraries/other_libraries.h"
 #include "runtime/doors/nccl/backends/real.h"
 #include "runtime/support/observe/watchdog.h"
 
@@ -16,14 +18,20 @@ namespace mscclc::capi {
 /// may wait for NCCL's kernel, and a thread for that stream. Thread safety: the communicator's,
 /// except for what says more.
 ///
+/// Objects that are alive at once have one: calls of several of NCCL's communicators, on several
+/// streams, may wait for each other; those of one follow one another on all streams, as they were
+/// made. It goes with the last of them, not with ours, whose end waits for no rank.
+///
 /// Threads may wait inside NCCL's calls: these are ended by ncclCommRevoke(), and what they use is
 /// freed once the last one is out. An NCCL before 2.28.7 has no such function, and such calls of it
 /// are not ended.
 class NcclRanks {
  public:
-  /// Collective. nullptr: reported, on all ranks, or the communicator has ended. REQUIRES:
-  /// nccl::real_nccl() is there.
-  [[nodiscard]] static std::unique_ptr<NcclRanks> make(Communicator& communicator,
+  /// Collective: what is shared where all ranks have the same alive, whenever each has freed its
+  /// objects; else a new one. nullptr: reported, on all ranks, or the communicator has ended.
+  /// REQUIRES: nccl::real_nccl() is there.
+  [[nodiscard]] static std::shared_ptr<NcclRanks> take(Communicator& communicator,
+                                                       SharedLibraries& shared,
                                                        Diagnostics& diagnostics);
   ~NcclRanks();
   NcclRanks(const NcclRanks&) = delete;
@@ -52,12 +60,18 @@ class NcclRanks {
   bool succeeded(ncclResult_t result, std::string_view what, Diagnostics& diagnostics) const;
 
  private:
-  NcclRanks(const nccl::RealNccl& real, ncclComm_t comm, Communicator& communicator)
-      : real_(real), comm_(comm), communicator_(communicator) {}
+  NcclRanks(const nccl::RealNccl& real, const ncclUniqueId& id, ncclComm_t comm,
+            Communicator& communicator)
+      : real_(real), id_(id), comm_(comm), communicator_(communicator) {}
+  /// Collective, and otherwise like take().
+  static std::shared_ptr<NcclRanks> make(Communicator& communicator, Diagnostics& diagnostics);
+  /// What says which one it is; empty: it is aborted.
+  std::vector<uint8_t> name();
   void look();
   void leave();
 
   const nccl::RealNccl& real_;
+  const ncclUniqueId id_;
   const ncclComm_t comm_;
   Communicator& communicator_;
   std::mutex mutex_;  ///< of the next two; held over no call of NCCL's

@@ -2,12 +2,24 @@
 // fakes beside an NCCL that MSCCLC_NCCL names.
 #pragma once
 
+#include <memory>
+
 #include "runtime/api/overlap.h"
 
 namespace mscclc::capi {
 
-OtherLibrary nccl_library(bool on_host);
+class CublasMpHandle;
+class NcclRanks;
+
+/// What objects of one communicator share. Thread safety: the communicator's.
+struct SharedLibraries {
+  std::weak_ptr<NcclRanks> nccl;
+  std::weak_ptr<CublasMpHandle> cublasmp;
+};
+
+/// `shared`: nullptr where no object is made.
+OtherLibrary nccl_library(bool on_host, std::shared_ptr<SharedLibraries> shared);
 /// cuBLASMp beside that NCCL.
-OtherGemmLibrary cublasmp_library(bool on_host);
+OtherGemmLibrary cublasmp_library(bool on_host, std::shared_ptr<SharedLibraries> shared);
 
 }  // namespace mscclc::capi
