@@ -147,6 +147,7 @@ struct OtherGemmLibrary {
   std::function<std::unique_ptr<OtherGemms>(Communicator&, const OverlapConfig&, Diagnostics&)>
       make;
   std::string missing = "this program does not say where it is";  ///< "": it is there
+  std::string first_uncaptured = "";  ///< why an object's first run cannot be captured; "": it can
 };
 
 struct OverlapOptions {
@@ -169,6 +170,7 @@ struct OverlapBackend {
 /// Why something that backends need is not there; "": it is.
 struct OverlapMissing {
   std::string device = "", nccl = "", cublasmp = "";
+  std::string cublasmp_first_uncaptured = "";  ///< as OtherGemmLibrary says it
 };
 /// All of them. Needs no device, and no communicator.
 std::vector<OverlapBackend> overlap_backends(const OverlapMissing& missing);

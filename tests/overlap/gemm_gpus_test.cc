@@ -78,6 +78,40 @@ class FailedProduct final : public GemmProvider {
   World& world_;
 };
 
+/// NCCL's collectives, each a kernel.
+class FakeCollectives final : public OtherCollectives {
+ public:
+  explicit FakeCollectives(World& world) : world_(world) {}
+  bool call(const CollectiveCall&, StreamHandle stream, Diagnostics&) override {
+    return world_.step(stream) == 0;
+  }
+  void abort() override {}
+
+ private:
+  World& world_;
+};
+
+/// cuBLASMp's GEMMs, each object's in two kernels.
+class FakeOtherGemms final : public OtherGemms {
+ public:
+  explicit FakeOtherGemms(World& world) : world_(world) {}
+  bool run(const OverlapCall&, StreamHandle stream, Diagnostics&) override {
+    return world_.step(stream) == 0 && world_.step(stream) == 0;
+  }
+  void abort() override {}
+
+ private:
+  World& world_;
+};
+
+/// `first_uncaptured`: why its first run cannot be captured; "": it can.
+OtherGemmLibrary fake_cublasmp(World& world, const char* first_uncaptured) {
+  const auto make = [&world](Communicator&, const OverlapConfig&, Diagnostics&) {
+    return std::make_unique<FakeOtherGemms>(world);
+  };
+  return {.make = make, .missing = "", .first_uncaptured = first_uncaptured};
+}
+
 /// Launches that a node of a graph comes after.
 size_t launches_before(World& world, cuda::abi::GraphNode node) {
   std::set<cuda::abi::GraphNode> before;
@@ -100,7 +134,8 @@ using ObjectBody = std::function<std::string(Overlap&, const OverlapCall&, Strea
 /// Two ranks, each with a GPU, that make one object.
 std::string on_fake_gpus(
     World& world, GemmProvider* provider, const OverlapConfig& config, const ObjectBody& body,
-    const std::shared_ptr<PlanProvider>& library = testing::compiled_in_library()) {
+    const std::shared_ptr<PlanProvider>& library = testing::compiled_in_library(),
+    const OtherGemmLibrary& cublasmp = {}) {
   static const auto programs = builtin_overlap_programs();
   cuda::ContextKeeper keeper;
   return testing::run_threads(
@@ -116,8 +151,14 @@ std::string on_fake_gpus(
             Collectives::create(communicator, library, {}, d);
         const OverlapOwner owner{shared(device), shared(communicator), collectives,
                                  make_overlap_turns()};
-        const auto object =
-            Overlap::create(owner, config, {.programs = programs, .gemm = provider}, d);
+        const auto make_nccl = [&world](Communicator&, Diagnostics&) {
+          return std::make_unique<FakeCollectives>(world);
+        };
+        const OverlapOptions options{.programs = programs,
+                                     .gemm = provider,
+                                     .nccl = {.make = make_nccl, .missing = ""},
+                                     .cublasmp = cublasmp};
+        const auto object = Overlap::create(owner, config, options, d);
         if (object == nullptr) return testing::text(d);
         const auto memory = device.allocate(1 << 26, "matrices", d);
         if (memory == nullptr) return testing::text(d);
@@ -189,6 +230,11 @@ TEST_CASE("the first run may be captured, and puts the same on streams as one th
       {OverlapKind::gemm_allreduce, "copy_engine", 1 + 4 + 4 + 1 + 1, true},
       {OverlapKind::allgather_gemm, "serial", 1 + 4, true},
       {OverlapKind::gemm_allreduce, "serial", 1 + 4, true},
+      // NCCL's kernel, and four products.
+      {OverlapKind::allgather_gemm, "nccl", 1 + 4},
+      {OverlapKind::alltoall_gemm, "nccl", 1 + 4},
+      {OverlapKind::gemm_reducescatter, "nccl", 1 + 4},
+      {OverlapKind::gemm_allreduce, "nccl", 1 + 4},
   };
   for (const Expected& expected : kAll) {
     World world({.devices = 2});
@@ -210,6 +256,51 @@ TEST_CASE("the first run may be captured, and puts the same on streams as one th
     CHECK(products.prepared == 2);
     CHECK(products.multiprocessors == 132 - 8);  // the same products, to the bit
   }
+}
+
+/// Two ranks' object by cuBLASMp.
+std::string by_fake_cublasmp(World& world, const char* first_uncaptured, const ObjectBody& body) {
+  world.make_products = [&world] { return std::make_unique<FakeProducts>(world); };
+  const OverlapConfig config{.kind = OverlapKind::gemm_reducescatter,
+                             .m = 16,
+                             .k = 32,
+                             .n = {32},
+                             .bias = true,
+                             .backend = "cublasmp"};
+  const auto biased = [&](Overlap& object, const OverlapCall& call, StreamHandle stream) {
+    OverlapCall with = call;
+    with.bias = {static_cast<uint8_t*>(call.out[0]) + (1 << 20)};
+    return body(object, with, stream);
+  };
+  std::string said = on_fake_gpus(world, nullptr, config, biased, testing::compiled_in_library(),
+                                  fake_cublasmp(world, first_uncaptured));
+  world.check_clean();
+  return said;
+}
+
+TEST_CASE("the first run by cuBLASMp may be captured, where its NCCL permits that") {
+  World world({.devices = 2});
+  CHECK(by_fake_cublasmp(world, "", captured_and_eager(world)) == "");
+  CHECK(world.nodes.size() == 2 * 2 * (2 + 1));  // its own, and the bias of a sum
+}
+
+TEST_CASE("else that run is refused before anything is on the stream, and later ones captured") {
+  World old({.devices = 2});
+  const auto body = [&](Overlap& object, const OverlapCall& call, StreamHandle stream) {
+    Diagnostics refused, d;
+    old.fake.begin_capture(cuda::abi::kCaptureModeGlobal, stream);
+    const bool captured = object.run(call, stream, refused);
+    old.fake.end_capture();
+    if (captured || refused.all().front().message !=
+                        "gemm_reducescatter: an object's first run by 'cublasmp' cannot be "
+                        "captured: NCCL is too old") {
+      return testing::text(refused) + "no refusal";
+    }
+    if (!object.run(call, stream, d)) return testing::text(d);
+    return captured_and_eager(old)(object, call, stream);
+  };
+  CHECK(by_fake_cublasmp(old, "NCCL is too old", body) == "");
+  CHECK(old.nodes.size() == 2 * 3 * (2 + 1));
 }
 
 TEST_CASE("what follows a run that failed half-way comes after all that the run has begun") {

@@ -48,6 +48,8 @@ class Backend {
   [[nodiscard]] virtual bool prepare(Diagnostics& diagnostics) = 0;
   /// The rest; collective. False: reported.
   [[nodiscard]] virtual bool connect(Diagnostics& diagnostics) = 0;
+  /// False: a run on this stream cannot be made, which is reported; nothing has begun.
+  [[nodiscard]] virtual bool may_run(StreamHandle, Diagnostics&) { return true; }
   /// Puts a run on its stream, up to the bias and the activation of a sum. False: reported.
   [[nodiscard]] virtual bool run(const RunPlace& place, Diagnostics& diagnostics) = 0;
   /// A rank has failed, and no run follows: ends what waits for it in another library, which the

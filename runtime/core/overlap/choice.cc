@@ -260,11 +260,16 @@ namespace mscclc {
 
 std::vector<OverlapBackend> overlap_backends(const OverlapMissing& missing) {
   using namespace overlap;
-  const auto backend = [&](std::string_view name, const char* what, const std::string& library) {
+  const auto backend = [&](std::string_view name, std::string_view what,
+                           const std::string& library) {
     const std::string& why_not = missing.device.empty() ? library : missing.device;
     return OverlapBackend{std::string(name), why_not.empty(),
-                          why_not.empty() ? what : "not there: " + why_not};
+                          why_not.empty() ? std::string(what) : "not there: " + why_not};
   };
+  std::string cublasmp = "cuBLASMp's GEMMs, which communicate themselves";
+  if (!missing.cublasmp_first_uncaptured.empty()) {
+    cublasmp += "; an object's first run cannot be captured: " + missing.cublasmp_first_uncaptured;
+  }
   return {
       backend(kAuto, "what was measured to be the fastest; else serial", ""),
       backend(kFlagged, "a plan with flags beside GEMMs of chunks; sums in the order of the ranks",
@@ -273,7 +278,7 @@ std::vector<OverlapBackend> overlap_backends(const OverlapMissing& missing) {
               "the same, with copies by copy engines: GEMMs have all multiprocessors but one", ""),
       backend(kSerial, "a collective of this library, then the GEMM; or the reverse", ""),
       backend(kNccl, "NCCL's collective, then the GEMM; or the reverse", missing.nccl),
-      backend(kCublasMp, "cuBLASMp's GEMMs, which communicate themselves", missing.cublasmp)};
+      backend(kCublasMp, cublasmp, missing.cublasmp)};
 }
 
 }  // namespace mscclc

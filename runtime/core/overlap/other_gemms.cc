@@ -1,4 +1,6 @@
 // GEMMs of another library that communicate themselves: it has its own streams, chunks and memory.
+#include <fmt/format.h>
+
 #include "runtime/core/overlap/backend.h"
 
 namespace mscclc::overlap {
@@ -14,8 +16,17 @@ class OtherLibraryGemms final : public Backend {
     gemms_ = job_.options.cublasmp.make(*job_.owner.communicator, job_.config, diagnostics);
     return gemms_ != nullptr;  // or all ranks have none
   }
+  bool may_run(StreamHandle stream, Diagnostics& diagnostics) override {
+    const std::string& why_not = job_.options.cublasmp.first_uncaptured;
+    if (has_run_ || why_not.empty() || !job_.device.is_capturing(stream)) return true;
+    return refuse_overlap(
+        job_.config,
+        fmt::format("an object's first run by '{}' cannot be captured: {}", kCublasMp, why_not),
+        diagnostics);
+  }
   bool run(const RunPlace& place, Diagnostics& diagnostics) override {
-    return gemms_->run(place.call, place.stream, diagnostics);
+    has_run_ = gemms_->run(place.call, place.stream, diagnostics);
+    return has_run_;
   }
   void abort() override {
     if (gemms_ != nullptr) gemms_->abort();
@@ -27,6 +38,7 @@ class OtherLibraryGemms final : public Backend {
   const Job& job_;
   const std::vector<Tile> tiles_;
   std::unique_ptr<OtherGemms> gemms_;
+  bool has_run_ = false;
 };
 
 }  // namespace

@@ -280,7 +280,7 @@ bool Overlap::State::run(const OverlapCall& call, StreamHandle stream, Diagnosti
                    {config_.own_workspace ? 0 : workspace_bytes(), way.backend().gives_gathered(),
                     ranks_},
                    diagnostics) &&
-         put(way, call, stream, diagnostics);
+         way.backend().may_run(stream, diagnostics) && put(way, call, stream, diagnostics);
 }
 
 Overlap::Overlap(std::unique_ptr<State> state) : state_(std::move(state)) {}

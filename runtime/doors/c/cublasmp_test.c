@@ -384,6 +384,9 @@ int main(void) {
   }
   CHECK(strstr(text, "{\"name\": \"cublasmp\", \"available\": true, \"why\": \"cuBLASMp's") !=
         NULL);
+  CHECK((strstr(text,
+                "; an object's first run cannot be captured: that needs NCCL 2.30.7 or "
+                "later; ") != NULL) == (strstr(getenv("MSCCLC_NCCL"), "/22907/") != NULL));
   mscclc_free(text);
   on_all_ranks(run_rank);
   check_shared();

@@ -89,8 +89,9 @@ struct World {
         .gemm = {.raise = [this](uint32_t*, uint32_t, void* stream) { return step(stream); },
                  .await = [this](const FlagWait&, void* stream) { return step(stream); },
                  .add_parts = [this](const PartSum&, void* stream) { return step(stream); },
-                 .make_provider = [](const SharedContext&,
-                                     Diagnostics& d) -> std::unique_ptr<GemmProvider> {
+                 .make_provider = [this](const SharedContext&,
+                                         Diagnostics& d) -> std::unique_ptr<GemmProvider> {
+                   if (make_products) return make_products();
                    d.error("bad-call", {}, "the fake driver has no cuBLASLt");
                    return nullptr;
                  }},
@@ -133,6 +134,7 @@ struct World {
   std::mutex launching;
   std::function<void(const device::LaunchPlan&)> on_launch;  ///< one launch at a time
   std::function<void(const device::LaunchPlan&)> on_ask;     ///< how many blocks there are at once
+  std::function<std::unique_ptr<GemmProvider>()> make_products;  ///< none: there is no cuBLASLt
   std::vector<void*> launched;
   std::vector<Scaling> scaled;
   std::vector<void*> steps;           ///< streams of step()

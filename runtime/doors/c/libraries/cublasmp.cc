@@ -12,7 +12,9 @@ namespace mscclc::capi::mp {
 namespace {
 
 constexpr const char* kName = "libcublasmp.so.0";
-constexpr int kLeastNccl = 22902;  ///< as NVIDIA's documents say since 0.8
+// As NVIDIA's documents say since 0.8; until the second, what a first call makes is made in a
+// graph.
+constexpr int kLeastNccl = 22902, kFirstInGraphs = 23007;
 
 std::vector<std::string> candidates(const std::string& nccl) {
   const auto folder = std::filesystem::path(nccl).parent_path();
@@ -57,6 +59,12 @@ Result<Library> load(const std::string& path, const nccl::RealNccl& nccl) {
 }
 
 }  // namespace
+
+std::string why_first_uncaptured(const nccl::RealNccl& nccl) {
+  if (nccl.version >= kFirstInGraphs) return "";
+  return fmt::format("that needs NCCL {} or later; {} is {}", nccl::version_text(kFirstInGraphs),
+                     nccl.path, nccl::version_text(nccl.version));
+}
 
 Result<Library> find_library(const nccl::RealNccl& nccl) {
   if (nccl.version < kLeastNccl) {

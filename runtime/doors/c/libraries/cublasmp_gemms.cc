@@ -323,7 +323,9 @@ OtherGemmLibrary cublasmp_library(bool on_host, std::shared_ptr<SharedLibraries>
     auto gemms = std::make_unique<CublasMpGemms>(std::move(ranks), library, config);
     return gemms->make(*shared, diagnostics) ? std::move(gemms) : nullptr;
   };
-  return {.make = make, .missing = ""};
+  return {.make = make,
+          .missing = "",
+          .first_uncaptured = mp::why_first_uncaptured(*nccl::real_nccl())};
 }
 
 }  // namespace mscclc::capi
