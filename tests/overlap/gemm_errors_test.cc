@@ -432,6 +432,50 @@ TEST_CASE("a workspace is refused where the object has its own") {
   }
 }
 
+/// What two ranks say of a run that is refused at rank 1 alone, which then does what `next` does
+/// with the same run, but right.
+using Next = std::function<bool(const std::function<bool()>& run, Communicator&)>;
+std::vector<std::string> said_of_refusal(const char* backend, const Next& next) {
+  std::vector<std::string> said(2);
+  run_threads(2, [&](Communicator& communicator) -> std::string {
+    Diagnostics diagnostics, refusal;
+    const auto memory = communicator.device().allocate(4096, "matrices", diagnostics);
+    GemmRank rank(communicator);  // whose stream ends before the memory does
+    rank.lend_collectives();
+    OverlapConfig config = small_gemm();
+    config.backend = backend;
+    const auto object = rank.make(config, diagnostics);
+    if (object == nullptr) return testing::text(diagnostics);
+    uint8_t* const at = memory->data();
+    OverlapCall call{.a = at, .b = {at + 1024}, .out = {at + 2056}};
+    const bool first = communicator.rank() == 0;
+    if (!first && object->run(call, rank.stream(), refusal)) return "it was not refused";
+    call.out = {at + 2048};
+    const auto run = [&] { return object->run(call, rank.stream(), diagnostics); };
+    const bool ran = (first ? run() : next(run, communicator)) &&
+                     communicator.synchronize(rank.stream(), diagnostics);
+    said[communicator.rank()] = ran ? "it ran" : testing::text(diagnostics);
+    return "";
+  });
+  return said;
+}
+
+TEST_CASE("a run that is refused at one rank has not begun: it is made again, or all are ended") {
+  for (const char* backend : {"mscclc", "copy_engine", "serial", "nccl"}) {
+    INFO(backend);
+    CHECK(said_of_refusal(backend, [](const auto& run, Communicator&) { return run(); }) ==
+          std::vector<std::string>{"it ran", "it ran"});
+    const auto said = said_of_refusal(backend, [](const auto&, Communicator& communicator) {
+      communicator.abort("a run was refused");
+      return true;
+    });
+    for (const std::string& what : said) {
+      INFO(what);
+      CHECK(what.find("a run was refused") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("ranks that run objects in another order fail with both calls") {
   for (const char* backend : {"mscclc", "copy_engine", "serial"}) {
     std::vector<std::string> said(2);

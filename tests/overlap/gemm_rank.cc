@@ -28,6 +28,19 @@ std::string describe(const GemmRuns& runs, uint32_t ranks) {
       c.chunks, c.budget);
 }
 
+class LentCollectives final : public OtherCollectives {
+ public:
+  explicit LentCollectives(std::shared_ptr<Collectives> collectives)
+      : collectives_(std::move(collectives)) {}
+  bool call(const CollectiveCall& call, StreamHandle stream, Diagnostics& diagnostics) override {
+    return collectives_->call(call, stream, diagnostics);
+  }
+  void abort() override {}
+
+ private:
+  const std::shared_ptr<Collectives> collectives_;
+};
+
 }  // namespace
 
 GemmRank::GemmRank(Communicator& communicator) : communicator_(communicator) {
@@ -38,6 +51,13 @@ GemmRank::GemmRank(Communicator& communicator) : communicator_(communicator) {
   owner_.turns = make_overlap_turns();
   options_.programs = programs();
   stream_ = communicator.device().create_stream(diagnostics);
+}
+
+void GemmRank::lend_collectives() {
+  const auto make = [of = owner_.collectives](Communicator&, Diagnostics&) {
+    return std::make_unique<LentCollectives>(of);
+  };
+  options_.nccl = {.make = make, .missing = ""};
 }
 
 GemmRank::~GemmRank() { communicator_.device().destroy_stream(stream_); }

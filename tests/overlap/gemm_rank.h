@@ -26,6 +26,8 @@ class GemmRank {
  public:
   explicit GemmRank(Communicator& communicator);
   ~GemmRank();
+  /// The backend `nccl` is there: this library's collectives stand for NCCL's.
+  void lend_collectives();
   /// nullptr: reported.
   std::unique_ptr<Overlap> make(const OverlapConfig& config, Diagnostics& diagnostics);
   /// Makes an object and runs it; exact values are compared with GemmWorld::expected(). `outputs`:
