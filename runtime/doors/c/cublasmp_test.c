@@ -65,19 +65,17 @@ static mscclc_overlap_call_t call_of(float *places, const void **b, const void *
 static void fill(float *places, uint32_t rank, const mscclc_overlap_config_t *config) {
   const int given = (1 + 2 * kWeights) * kPlace;
   const int shared = gathers(config->kind) ? 0 : (1 + kWeights) * kPlace; /* one bias */
+  const size_t bytes = config->a_dtype == MSCCLC_F32 ? 4 : config->a_dtype == MSCCLC_E4M3 ? 1 : 2;
   int i;
   for (i = 0; i < given; ++i) {
     const uint32_t differs = shared == 0 || i < shared ? rank * 7u : 0;
     places[i] = (float)((i * 5u + differs + i / 3u) % 11u) - 4;
   }
   for (; i < kPlaces * kPlace; ++i) places[i] = -1;
-  if (config->a_dtype == MSCCLC_F32) return;
-  for (i = 0; i < given; ++i) { /* those of bf16; as f16 they are numbers, too */
-    uint32_t bits;
-    uint16_t half;
-    memcpy(&bits, places + i, sizeof bits);
-    half = (uint16_t)(bits >> 16);
-    memcpy((char *)(places + i / kPlace * kPlace) + i % kPlace * sizeof half, &half, sizeof half);
+  if (bytes == sizeof *places) return;
+  for (i = 0; i < given; ++i) { /* their upper bytes are small numbers of all types */
+    char *const place = (char *)(places + i / kPlace * kPlace);
+    memmove(place + (size_t)(i % kPlace) * bytes, (char *)(places + i + 1) - bytes, bytes);
   }
 }
 
@@ -114,18 +112,20 @@ static void run_both(const char *backend, mscclc_comm_t *comm, mscclc_overlap_co
   CHECK(memcmp(serial, other, sizeof serial) == 0);
 }
 
-/* Every kind by NCCL; of 16 bits those that are only moved, as its fake adds up no such floats. */
+/* Every kind and type that it adds up by NCCL. */
 static void run_types_by_nccl(mscclc_comm_t *comm, float *places, uint32_t rank,
                               mscclc_stream_t stream) {
   const mscclc_overlap_kind_t kinds[4] = {MSCCLC_ALLGATHER_GEMM, MSCCLC_GEMM_REDUCESCATTER,
                                           MSCCLC_GEMM_ALLREDUCE, MSCCLC_ALLTOALL_GEMM};
-  const mscclc_dtype_t types[3] = {MSCCLC_F32, MSCCLC_F16, MSCCLC_BF16};
+  const mscclc_dtype_t types[4] = {MSCCLC_F32, MSCCLC_F16, MSCCLC_BF16, MSCCLC_E4M3};
+  const mscclc_dtype_t outs[4] = {MSCCLC_F32, MSCCLC_F16, MSCCLC_BF16, MSCCLC_BF16};
   int kind, type, transposed;
   for (kind = 0; kind < 4; ++kind) {
-    for (type = 0; type < (gathers(kinds[kind]) ? 3 : 1); ++type) {
+    for (type = 0; type < 4; ++type) {
       for (transposed = 0; transposed < 2; ++transposed) {
         mscclc_overlap_config_t config = config_of(kinds[kind], transposed);
-        config.a_dtype = config.b_dtype = config.out_dtype = types[type];
+        config.a_dtype = config.b_dtype = types[type];
+        config.out_dtype = outs[type];
         run_both("nccl", comm, config, places, rank, stream);
       }
     }

@@ -1,6 +1,8 @@
 #include "tests/fakes/nccl/rounds.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -28,6 +30,33 @@ void store_as(char* at, double value) {
   std::memcpy(at, &stored, sizeof stored);
 }
 
+uint16_t bits_at(const char* at) {
+  uint16_t bits;
+  std::memcpy(&bits, at, sizeof bits);
+  return bits;
+}
+/// Numbers of 16 bits that are finite, rounded to the nearest, to even where two are.
+double load_f16(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, rest = bits & 1023;
+  const double size =
+      exponent == 0 ? std::ldexp(rest, -24) : std::ldexp(1024 + rest, exponent - 25);
+  return bits >> 15 != 0 ? -size : size;
+}
+uint16_t f16_of(double value) {
+  const double size = std::fabs(value);
+  const int exponent = size == 0 ? -14 : std::max(std::ilogb(size), -14);
+  const auto parts = static_cast<int>(std::nearbyint(std::ldexp(size, 10 - exponent)));
+  const int bits = std::min(((exponent + 14) << 10) + parts, 0x7c00);
+  return static_cast<uint16_t>(bits | (std::signbit(value) ? 0x8000 : 0));
+}
+double load_bf16(uint16_t bits) {
+  return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits) << 16));
+}
+uint16_t bf16_of(double value) {
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 }  // namespace
 
 size_t bytes_of(int type) {
@@ -49,10 +78,14 @@ double load(int type, const char* at) {
       return load_as<int64_t>(at);
     case 5:
       return load_as<uint64_t>(at);
+    case 6:
+      return load_f16(bits_at(at));
     case 7:
       return load_as<float>(at);
     case 8:
       return load_as<double>(at);
+    case 9:
+      return load_bf16(bits_at(at));
     default:
       std::abort();
   }
@@ -74,10 +107,14 @@ void store(int type, char* at, double value) {
       return store_as<int64_t>(at, value);
     case 5:
       return store_as<uint64_t>(at, value);
+    case 6:
+      return store_as<uint16_t>(at, f16_of(value));
     case 7:
       return store_as<float>(at, value);
     case 8:
       return store_as<double>(at, value);
+    case 9:
+      return store_as<uint16_t>(at, bf16_of(value));
     default:
       std::abort();
   }
