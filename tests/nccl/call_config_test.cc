@@ -1,10 +1,14 @@
 // The configuration of one call, and what a process asks of all: encryption.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "tests/helpers/runtime/forwarding_device.h"
 #include "tests/nccl/forwarded_calls.h"
 #include "tests/nccl/test_ranks.h"
 
@@ -129,6 +133,118 @@ TEST_CASE("an event that no library records is an error, never forgotten [case-1
   CHECK(call(kLatest, false) == ncclSuccess);
   CHECK(call(nullptr, true) == ncclInvalidUsage);  // the host has no events
   CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("ranks run on processors"));
+}
+
+/// What was put on streams, in turn: "call 0x1", "event 0x2 0x1". The stream is last.
+std::vector<std::string>& put_on_streams() {
+  static std::vector<std::string> all;
+  return all;
+}
+
+/// A call that says when it is put on its stream.
+class OrderedCall final : public ServedCall {
+ public:
+  OrderedCall(std::unique_ptr<ServedCall> call, StreamHandle stream)
+      : call_(std::move(call)), stream_(stream) {}
+  std::string plan() const override { return call_->plan(); }
+  bool waits_for_ranks() override { return call_->waits_for_ranks(); }
+  bool prepare(Diagnostics& diagnostics) override { return call_->prepare(diagnostics); }
+  bool leave_to_real() override { return call_->leave_to_real(); }
+  bool launch(Diagnostics& diagnostics) override {
+    put_on_streams().push_back(fmt::format("call {}", stream_));
+    return call_->launch(diagnostics);
+  }
+
+ private:
+  const std::unique_ptr<ServedCall> call_;
+  const StreamHandle stream_;
+};
+
+class OrderedCalls final : public ForwardedCalls {
+ public:
+  using ForwardedCalls::ForwardedCalls;
+  std::unique_ptr<ServedCall> serve(const CollectiveCall& call, StreamHandle stream, bool capturing,
+                                    std::string* what) override {
+    auto served = ForwardedCalls::serve(call, stream, capturing, what);
+    return served == nullptr ? nullptr : std::make_unique<OrderedCall>(std::move(served), stream);
+  }
+};
+
+/// A device with events, or one that fails to record them.
+class EventDevice final : public mscclc::testing::ForwardingDevice {
+ public:
+  EventDevice(std::shared_ptr<Device> device, bool works)
+      : ForwardingDevice(std::move(device)), works_(works) {}
+  bool record_event(void* event, StreamHandle stream, Diagnostics& diagnostics) override {
+    put_on_streams().push_back(fmt::format("event {} {}", event, stream));
+    if (!works_) diagnostics.error("cuda", {}, "the event is of another GPU");
+    return works_;
+  }
+
+ private:
+  const bool works_;
+};
+
+/// Ranks of a thread, each with a stream and an event, whose device records them or does not.
+struct RanksWithEvents {
+  RanksWithEvents(int size, bool works) : ranks(size) {
+    for (int r = 0; r < size; ++r) {
+      const CommPointer comm = find_comm(ranks.comms[r]);
+      const std::lock_guard lock(comm->mutex);
+      Diagnostics diagnostics;
+      streams.push_back(comm->device->create_stream(diagnostics));
+      comm->device = std::make_shared<EventDevice>(comm->device, works);
+    }
+    ::setenv("MSCCLC_DEVICE", "gpu", 1);  // from now on: the communicators are there
+  }
+  ~RanksWithEvents() {
+    ::setenv("MSCCLC_DEVICE", "host", 1);
+    for (int r = 0; r < ranks.size(); ++r) {
+      find_comm(ranks.comms[r])->device->destroy_stream(streams[r]);
+    }
+  }
+  /// An allreduce of all; `events`: which of them have one.
+  ncclResult_t all_reduce(const std::vector<bool>& events) {
+    return ranks.together([&](int r, ncclComm_t comm) {
+      CallersCallConfig config;
+      config.event = events[r] ? &values[r] : nullptr;
+      return ncclAllReduceConfig(&values[r], &values[r], 1, kInt32, kSum, comm,
+                                 static_cast<cudaStream_t>(streams[r]), config.get());
+    });
+  }
+  std::string call(int r) const { return fmt::format("call {}", streams[r]); }
+  std::string event(int r) const {
+    return fmt::format("event {} {}", static_cast<const void*>(&values[r]), streams[r]);
+  }
+  int values[2] = {1, 2};
+  Ranks ranks;
+  std::vector<StreamHandle> streams;
+};
+
+TEST_CASE("an event is recorded after its call, on the call's stream [case-100]") {
+  const ServedBy served(nullptr, true);
+  serve_by<OrderedCalls>();
+  RanksWithEvents both(2, true);
+  put_on_streams().clear();
+  REQUIRE(both.all_reduce({true, true}) == ncclSuccess);
+  using Noted = std::vector<std::string>;
+  CHECK(put_on_streams() == Noted{both.call(0), both.event(0), both.call(1), both.event(1)});
+  put_on_streams().clear();
+  REQUIRE(both.all_reduce({false, true}) == ncclSuccess);
+  CHECK(put_on_streams() == Noted{both.call(0), both.call(1), both.event(1)});
+  put_on_streams().clear();
+  REQUIRE(both.all_reduce({false, false}) == ncclSuccess);
+  CHECK(put_on_streams() == Noted{both.call(0), both.call(1)});
+}
+
+TEST_CASE("an event that cannot be recorded is the call's error [case-100]") {
+  const ServedBy served(nullptr, true);
+  serve_by<OrderedCalls>();
+  RanksWithEvents one(1, false);
+  put_on_streams().clear();
+  CHECK(one.all_reduce({true}) == ncclSystemError);
+  CHECK_THAT(ncclGetLastError(nullptr), Catch::Contains("the event is of another GPU"));
+  CHECK(put_on_streams() == std::vector<std::string>{one.event(0)});
 }
 
 TEST_CASE("algorithms that a call names are read by the call, not at the group's end [case-100]") {

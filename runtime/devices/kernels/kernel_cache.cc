@@ -3,11 +3,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <ctime>
 #include <thread>
@@ -15,10 +17,10 @@
 
 #include "ir/diagnostics/printable.h"
 #include "ir/support/read_file.h"
+#include "runtime/support/fd.h"
 #include "runtime/support/fixed_times.h"
 #include "runtime/support/observe/new_file.h"
 #include "runtime/support/sha256.h"
-#include "runtime/support/version.h"
 
 namespace mscclc {
 namespace {
@@ -41,6 +43,14 @@ std::string head_of(const std::string& key, std::string_view image) {
 /// Writes all of it, to the disk. errno says why not.
 bool write_durably(const Fd& file, std::string_view text) {
   return write_fully(file, text) && ::fsync(file.get()) == 0;
+}
+
+/// No process has a draft of this name: two containers with one home may have processes of one
+/// number.
+std::string draft_of(const std::string& key) {
+  std::array<uint8_t, 16> random;
+  fill_random(random);
+  return fmt::format(".{}.{:02x}", key, fmt::join(random, ""));
 }
 
 struct CachedFile {
@@ -71,9 +81,9 @@ std::vector<CachedFile> files_of(const Fd& folder) {
 }  // namespace
 
 std::string kernel_key(const std::string& source, const std::string& architecture,
-                       const std::string& compiler) {
+                       const std::string& compiler, const std::string& version) {
   return hex_digest(
-      fmt::format("{}\n{}\n{}\n{}\n{}", kVersion, architecture, compiler, source.size(), source));
+      fmt::format("{}\n{}\n{}\n{}\n{}", version, architecture, compiler, source.size(), source));
 }
 
 std::optional<std::string> KernelCache::find(const std::string& key) const {
@@ -97,9 +107,8 @@ Result<void> KernelCache::keep(const std::string& key, const std::string& image)
   const auto folder = make_own_folder(folder_);
   if (!folder) return folder.error();
   const std::string name = key + std::string(kSuffix);
-  const std::string draft = fmt::format(".{}.{}", key, ::getpid());
+  const std::string draft = draft_of(key);
   const int at = folder->get();
-  (void)::unlinkat(at, draft.c_str(), 0);  // of a process that had this number before
   const Fd file(
       ::openat(at, draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return Error{error_text(errno)};

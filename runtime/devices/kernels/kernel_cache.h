@@ -14,12 +14,13 @@
 
 #include "ir/support/result.h"
 #include "runtime/support/settings/cache_folder.h"
+#include "runtime/support/version.h"
 
 namespace mscclc {
 
-/// The name of what is compiled: 64 hex digits.
+/// The name of what is compiled: 64 hex digits. `version`: of ours.
 std::string kernel_key(const std::string& source, const std::string& architecture,
-                       const std::string& compiler);
+                       const std::string& compiler, const std::string& version = kVersion);
 
 /// Thread safety: any thread, and any number of processes.
 class KernelCache {

@@ -1,6 +1,7 @@
 // The cache of kernels: what is found is what was kept, whole, by this user.
 #include "runtime/devices/kernels/kernel_cache.h"
 
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -58,11 +60,14 @@ TEST_CASE("kernel cache: a key is of source, architecture, compiler and version"
   const std::string key = kernel_key("source", "sm_90", "NVRTC 12.8");
   CHECK(key.size() == 64);
   CHECK(key == kernel_key("source", "sm_90", "NVRTC 12.8"));
-  const std::set<std::string> others = {key, kernel_key("source ", "sm_90", "NVRTC 12.8"),
+  const std::set<std::string> others = {key,
+                                        kernel_key("source ", "sm_90", "NVRTC 12.8"),
                                         kernel_key("source", "sm_100", "NVRTC 12.8"),
                                         kernel_key("source", "sm_90", "NVRTC 13.0"),
-                                        kernel_key("source", "sm_90\nNVRTC 12.8", "")};
-  CHECK(others.size() == 5);
+                                        kernel_key("source", "sm_90\nNVRTC 12.8", ""),
+                                        kernel_key("source", "sm_90", "NVRTC 12.8", "0.0.9")};
+  CHECK(others.size() == 6);
+  CHECK(key == kernel_key("source", "sm_90", "NVRTC 12.8", kVersion));
 }
 
 TEST_CASE("kernel cache: what was kept is found, also by another cache of the folder") {
@@ -225,6 +230,36 @@ TEST_CASE("kernel cache: processes that keep and find one key at once") {
     CHECK(status == 0);
   }
   CHECK(home.names() == std::set<std::string>{key + ".kernels"});
+}
+
+/// Names of the files that are made in a folder while `work` runs.
+std::set<std::string> drafts_during(const fs::path& folder, const std::function<void()>& work) {
+  const int watch = inotify_init1(IN_CLOEXEC);
+  REQUIRE(watch >= 0);
+  REQUIRE(inotify_add_watch(watch, folder.c_str(), IN_CREATE) >= 0);
+  work();
+  alignas(inotify_event) char events[65536];
+  const ssize_t got = read(watch, events, sizeof events);
+  close(watch);
+  std::set<std::string> names;
+  for (ssize_t at = 0; at < got;) {
+    const auto* const event = reinterpret_cast<const inotify_event*>(events + at);
+    names.insert(event->name);
+    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+  }
+  return names;
+}
+
+// Containers that share a home have processes of one number: their drafts are apart all the same.
+TEST_CASE("kernel cache: each draft has a name of its own") {
+  const CacheHome home("drafts");
+  const std::string key = kernel_key("a", "sm_90", "c");
+  REQUIRE(home.cache().keep(key, kImage));
+  const auto drafts = drafts_during(home.folder, [&] {
+    for (int i = 0; i < 20; ++i) CHECK(home.cache().keep(key, kImage));
+  });
+  CHECK(drafts.size() == 20);
+  for (const std::string& name : drafts) CHECK(name.size() == 1 + key.size() + 1 + 32);
 }
 
 TEST_CASE("kernel cache: one has its turn, others wait, give up or are done") {

@@ -1,6 +1,6 @@
 """Conformance cases of NCCL's interface that need GPUs: streams, captures and graphs.
 
-    LD_PRELOAD=/opt/mscclc/lib/mscclc/libnccl.so.2 python3 tests/gpu/nccl/nccl_cases.py [--ranks N]
+    LD_PRELOAD=/opt/mscclc/lib/mscclc/libnccl.so.2 python3 tests/gpu/nccl/nccl_cases.py [--ranks N] [--only CASE]
 
 One thread drives a GPU for each rank, in groups, by the C interface; PyTorch gives memory and
 streams. The numbers are those of tests/nccl/cases.def; symmetric windows come beside them.
@@ -14,168 +14,9 @@ import threading
 import traceback
 
 import torch
-
-FLOAT, SUM, AVG, SUCCESS, INVALID_USAGE = 7, 0, 4, 0, 5
-GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2  # cudaStreamCaptureMode
-LEGACY, PER_THREAD = 1, 2                # cudaStream_t
-COUNT = 5000
-
-nccl = ctypes.CDLL("libnccl.so.2")
-cuda = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.split('.')[0]}")
-nccl.ncclGetErrorString.restype = cuda.cudaGetErrorString.restype = ctypes.c_char_p
-nccl.ncclGetLastError.restype = ctypes.c_char_p
-P, Z = ctypes.c_void_p, ctypes.c_size_t
-
-
-def must(code):
-    """A call of NCCL's that has to succeed."""
-    if code != SUCCESS:
-        raise AssertionError(f"{nccl.ncclGetErrorString(code).decode()}: "
-                             f"{nccl.ncclGetLastError(None).decode()}")
-
-
-def runs(code):
-    """The same of CUDA's."""
-    if code != 0:
-        raise AssertionError(cuda.cudaGetErrorString(code).decode())
-
-
-def equal(tensor, wanted):
-    wrong = (tensor.cpu() != wanted).sum().item()
-    if wrong:
-        raise AssertionError(f"{wrong} of {tensor.numel()} are not {wanted}, such as "
-                             f"{tensor.cpu()[tensor.cpu() != wanted][0].item()}")
-
-
-class Ranks:
-    """All ranks of this process."""
-
-    def __init__(self, count):
-        self.count = count
-        self.comms = (P * count)()
-        must(nccl.ncclCommInitAll(self.comms, count, None))
-        self.graphs = []
-        self.streams = [torch.cuda.Stream(d) for d in range(count)]
-        self.others = [torch.cuda.Stream(d) for d in range(count)]
-
-    def buffers(self, value, count=COUNT):
-        made = [torch.full((count,), float(value), device=f"cuda:{d}") for d in range(self.count)]
-        self.wait()
-        return made
-
-    def wait(self):
-        for d in range(self.count):
-            torch.cuda.synchronize(d)
-
-    def group(self, call):
-        """call(rank, communicator) of every rank; the group's result."""
-        must(nccl.ncclGroupStart())
-        for r in range(self.count):
-            call(r, P(self.comms[r]))
-        return nccl.ncclGroupEnd()
-
-    def all_reduce(self, xs, streams=None, op=lambda r: SUM):
-        streams = streams or self.handles()
-        return self.group(lambda r, comm: nccl.ncclAllReduce(
-            P(xs[r].data_ptr()), P(xs[r].data_ptr()), Z(xs[r].numel()), FLOAT, op(r), comm,
-            P(streams[r])))
-
-    def handles(self, streams=None):
-        return [s.cuda_stream for s in streams or self.streams]
-
-    def capture(self, body, mode=THREAD_LOCAL):
-        """A graph for each rank of what body() puts on their streams."""
-        for r, s in enumerate(self.streams):
-            torch.cuda.set_device(r)
-            runs(cuda.cudaStreamBeginCapture(P(s.cuda_stream), mode))
-        try:
-            body()
-        finally:
-            graphs = [P() for _ in range(self.count)]
-            for g, s in zip(graphs, self.streams):
-                code = cuda.cudaStreamEndCapture(P(s.cuda_stream), ctypes.byref(g))
-                if code != 0:
-                    cuda.cudaGetLastError()
-        execs = [P() for _ in range(self.count)]
-        self.graphs.append((graphs, execs))
-        for r in range(self.count):
-            torch.cuda.set_device(r)
-            runs(cuda.cudaGraphInstantiate(ctypes.byref(execs[r]), graphs[r], ctypes.c_ulonglong(0)))
-        return graphs, execs
-
-    def destroy(self):
-        must(self.group(lambda r, comm: nccl.ncclCommDestroy(comm)))
-
-    def destroy_graphs(self):
-        """ncclCommDestroy() of NCCL's waits until the last graph of a communicator is gone."""
-        self.wait()
-        for graphs, execs in self.graphs:
-            for r in range(self.count):
-                torch.cuda.set_device(r)
-                if execs[r]:
-                    runs(cuda.cudaGraphExecDestroy(execs[r]))
-                if graphs[r]:
-                    runs(cuda.cudaGraphDestroy(graphs[r]))
-        self.graphs.clear()
-
-    def launch(self, execs, streams=None):
-        for r, s in enumerate(self.handles(streams)):
-            torch.cuda.set_device(r)
-            runs(cuda.cudaGraphLaunch(execs[r], P(s)))
-
-
-class Buffer:
-    """COUNT floats of any allocator on every rank: allocate(rank) gives an address, free() takes it."""
-
-    def __init__(self, ranks, allocate, free):
-        self.ranks, self.free = ranks, free
-        self.places = []
-        for r in range(ranks.count):
-            torch.cuda.set_device(r)
-            self.places.append(allocate(r))
-
-    def set(self, value):
-        for r in range(len(self.places)):
-            self.fill(r, 0, value)
-        self.ranks.wait()
-
-    def check(self, value):
-        for r in range(len(self.places)):
-            self.check_part(r, 0, value)
-
-    def fill(self, rank, part, value):
-        """COUNT floats of a rank from COUNT * `part` on."""
-        source = torch.full((COUNT,), float(value))
-        torch.cuda.set_device(rank)
-        runs(cuda.cudaMemcpy(P(self.places[rank].value + 4 * COUNT * part), P(source.data_ptr()),
-                             Z(4 * COUNT), 4))
-
-    def check_part(self, rank, part, value):
-        got = torch.zeros(COUNT)
-        torch.cuda.set_device(rank)
-        runs(cuda.cudaMemcpy(P(got.data_ptr()), P(self.places[rank].value + 4 * COUNT * part),
-                             Z(4 * COUNT), 4))
-        equal(got, float(value))
-
-    def all_reduce(self):
-        must(self.ranks.group(lambda r, comm: nccl.ncclAllReduce(
-            self.places[r], self.places[r], Z(COUNT), FLOAT, SUM, comm,
-            P(self.ranks.handles()[r]))))
-        self.ranks.wait()
-
-    def end(self):
-        for r, place in enumerate(self.places):
-            torch.cuda.set_device(r)
-            runs(self.free(place))
-
-
-def by(function, *more, parts=1):
-    """What allocates 4 * COUNT * `parts` bytes by a function of CUDA's or NCCL's."""
-    def allocate(rank):
-        place = P()
-        runs(function(ctypes.byref(place), Z(4 * COUNT * parts), *more))
-        return place
-    return allocate
+from case_ranks import (FLOAT, SUM, AVG, INVALID_USAGE, GLOBAL, THREAD_LOCAL, RELAXED, LEGACY,
+                        PER_THREAD, COUNT, P, Z, Buffer, Ranks, by, cuda, equal, gpu, must, nccl,
+                        runs, use)
 
 
 def sums_in(ranks, allocators):
@@ -200,7 +41,7 @@ def allocators(ranks):
 
 def many_elements(ranks):
     count = 2**31 + 24
-    xs = [torch.full((count,), d + 1, dtype=torch.int8, device=f"cuda:{d}")
+    xs = [torch.full((count,), d + 1, dtype=torch.int8, device=gpu(d))
           for d in range(ranks.count)]
     ranks.wait()
     must(ranks.group(lambda r, comm: nccl.ncclAllReduce(
@@ -219,7 +60,7 @@ def averages(ranks):
     for number, dtype, most in types:
         value = most if exact else 3.0 * ranks.count
         for count, first in ((1, 0), (COUNT, 0), (COUNT, 1), (1 << 20, 3)):
-            xs, ys = ([torch.full((n + first,), value, dtype=dtype, device=f"cuda:{d}")[first:]
+            xs, ys = ([torch.full((n + first,), value, dtype=dtype, device=gpu(d))[first:]
                        for d in range(ranks.count)] for n in (count * ranks.count, count))
             ranks.wait()
             must(ranks.group(lambda r, comm: nccl.ncclReduceScatter(
@@ -240,7 +81,7 @@ def averages(ranks):
     _, execs = ranks.capture(lambda: must(ranks.all_reduce(xs, op=lambda r: AVG)))
     for _ in range(3):
         for r in range(ranks.count):
-            torch.cuda.set_device(r)
+            use(r)
             xs[r].fill_(2.0 * (r + 1))
         ranks.wait()
         ranks.launch(execs)
@@ -259,7 +100,7 @@ def group_on_two_streams(ranks):
     must(nccl.ncclGroupEnd())
     for to, what, streams in ((seen[0], ys, ranks.streams), (seen[1], xs, ranks.others)):
         for r in range(ranks.count):
-            torch.cuda.set_device(r)
+            use(r)
             runs(cuda.cudaMemcpyAsync(P(to[r].data_ptr()), P(what[r].data_ptr()),
                                       Z(to[r].nbytes), 3, P(streams[r].cuda_stream)))
     ranks.wait()
@@ -290,7 +131,7 @@ def shrink_of_stuck(ranks):
     xs = own.buffers(1)
     must(own.all_reduce(xs))
     own.wait()
-    torch.cuda.set_device(0)
+    use(0)
     stream = P(own.handles()[0])
     must(nccl.ncclAllReduce(P(xs[0].data_ptr()), P(xs[0].data_ptr()), Z(COUNT), FLOAT, SUM,
                             P(own.comms[0]), stream))
@@ -310,7 +151,7 @@ def shrink_of_stuck(ranks):
 
 
 def current_device(ranks):
-    for device in range(ranks.count):
+    for device in set(map(gpu, range(ranks.count))):
         torch.cuda.set_device(device)
         xs = ranks.buffers(1)
         must(ranks.all_reduce(xs))
@@ -429,7 +270,7 @@ def replays_beside_calls(ranks):
 
     def reduce(to, value, streams):
         for r in range(ranks.count):
-            torch.cuda.set_device(r)
+            use(r)
             runs(cuda.cudaMemcpyAsync(P(to[r].data_ptr()), P(inputs[value][r].data_ptr()),
                                       Z(to[r].nbytes), 3, P(streams[r])))
         must(ranks.all_reduce(to, streams))
@@ -473,7 +314,7 @@ def updated_graph(ranks):
     _, execs = ranks.capture(lambda: must(ranks.all_reduce(xs)))
     graphs, _ = ranks.capture(lambda: must(ranks.all_reduce(ys)))
     for r in range(ranks.count):
-        torch.cuda.set_device(r)
+        use(r)
         info = (ctypes.c_byte * 64)()
         runs(cuda.cudaGraphExecUpdate(execs[r], graphs[r], info))
     ranks.launch(execs)
@@ -516,6 +357,62 @@ def plan_and_fallback(ranks):
         ranks.launch(execs)
     ranks.wait()
     equal(xs[0], float((2 * ranks.count ** 3) ** 2))
+
+
+class CallConfig(ctypes.Structure):
+    """ncclCollConfig_t of 2.32."""
+    _fields_ = [("size", Z), ("magic", ctypes.c_uint), ("version", ctypes.c_uint), ("ext", P),
+                ("counts", ctypes.c_int * 4), ("algorithms", ctypes.c_char_p),
+                ("force", ctypes.c_int), ("policy", ctypes.c_int), ("tag", ctypes.c_uint64),
+                ("event", P)]
+
+    def __init__(self, event):
+        undefined = -2**31
+        super().__init__(72, 0xcafebeef, 23203, None, (undefined,) * 4, None, 1, undefined, 0, event)
+
+
+def events(ranks):
+    made = [P() for _ in range(ranks.count)]
+    for r, event in enumerate(made):
+        use(r)
+        runs(cuda.cudaEventCreateWithFlags(ctypes.byref(event), ctypes.c_uint(2)))  # without times
+    return made
+
+
+def event_after_plan(ranks):
+    """What waits for a call's event, on a stream of its own, sees the call's result."""
+    if not hasattr(nccl, "ncclAllReduceConfig"):
+        return  # NCCL before 2.31, alone
+    xs, seen = ranks.buffers(0, 1 << 20), ranks.buffers(0, 1 << 20)
+    done, read = events(ranks), events(ranks)
+    configs = [CallConfig(event) for event in done]
+
+    def add_and_read():
+        must(ranks.group(lambda r, comm: nccl.ncclAllReduceConfig(
+            P(xs[r].data_ptr()), P(xs[r].data_ptr()), Z(xs[r].numel()), FLOAT, SUM, comm,
+            P(ranks.handles()[r]), ctypes.byref(configs[r]))))
+        for r in range(ranks.count):
+            use(r)
+            own, other = P(ranks.handles()[r]), P(ranks.others[r].cuda_stream)
+            runs(cuda.cudaStreamWaitEvent(other, done[r], ctypes.c_uint(0)))
+            runs(cuda.cudaMemcpyAsync(P(seen[r].data_ptr()), P(xs[r].data_ptr()),
+                                      Z(xs[r].nbytes), 3, other))
+            runs(cuda.cudaEventRecord(read[r], other))
+            runs(cuda.cudaStreamWaitEvent(own, read[r], ctypes.c_uint(0)))
+    _, execs = ranks.capture(add_and_read)
+    for run in (add_and_read, lambda: ranks.launch(execs)) * 3:
+        for r in range(ranks.count):
+            xs[r].fill_(r + 1.0)
+            seen[r].zero_()
+        ranks.wait()
+        with torch.cuda.stream(ranks.streams[0]):
+            torch.cuda._sleep(50_000_000)  # the call of rank 0 comes late
+        run()
+        ranks.wait()
+        for x in seen:
+            equal(x, ranks.count * (ranks.count + 1) / 2)
+    for event in done + read:
+        runs(cuda.cudaEventDestroy(event))
 
 
 def windows(ranks):
@@ -567,7 +464,8 @@ CASES = [(48, many_elements), (50, host_and_managed), (51, allocators), (56, gro
          (66, current_device), (67, streams_in_turns), (68, default_streams),
          (69, captured_collectives), (70, first_use_in_capture), (71, group_in_capture),
          (72, mixed_with_eager), (73, two_graphs), (73, replays_beside_calls), (74, captured_and_not),
-         (75, updated_graph), (76, graph_outlives), (77, failed_capture), (78, plan_and_fallback)]
+         (75, updated_graph), (76, graph_outlives), (77, failed_capture), (78, plan_and_fallback),
+         (105, event_after_plan)]
 OURS = [(35, shrink_of_stuck)]  # last: NCCL alone need not survive it
 BESIDE = [("averages", averages), ("beside them", windows)]
 
@@ -575,12 +473,16 @@ BESIDE = [("averages", averages), ("beside them", windows)]
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", type=int, default=torch.cuda.device_count())
+    parser.add_argument("--only", help="a case by its function's name")
     options = parser.parse_args()
     front = "mscclc in front" if hasattr(nccl, "mscclc_nccl_front") else "NCCL alone"
-    print(f"PyTorch {torch.__version__}, {front}, {options.ranks} GPUs", flush=True)
+    print(f"PyTorch {torch.__version__}, {front}, {options.ranks} ranks on "
+          f"{torch.cuda.device_count()} GPUs", flush=True)
     ranks = Ranks(options.ranks)
     failed = 0
     cases = BESIDE + CASES + (OURS if hasattr(nccl, "mscclc_nccl_front") else [])
+    if options.only:
+        cases = [one for one in cases if one[1].__name__ == options.only]
     for number, case in cases:
         try:
             case(ranks)
@@ -591,7 +493,7 @@ def main():
     ranks.destroy_graphs()
     ranks.destroy()
     print(f"{len(cases) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return 1 if failed or not cases else 0
 
 
 if __name__ == "__main__":

@@ -84,6 +84,9 @@ class ForwardingDevice : public Device {
             Diagnostics& diagnostics) override {
     return device_->mark(stream, mark, diagnostics);
   }
+  bool record_event(void* event, StreamHandle stream, Diagnostics& diagnostics) override {
+    return device_->record_event(event, stream, diagnostics);
+  }
   std::unique_ptr<StreamChain> chain_streams(Replays replays, Diagnostics& diagnostics) override {
     return device_->chain_streams(replays, diagnostics);
   }
