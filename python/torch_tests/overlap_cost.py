@@ -1,11 +1,13 @@
 """What a call of mscclc.ops costs the host: µs of the C call, and of Python around it, for shapes that take no time.
 
-    python3 python/torch_tests/overlap_cost.py [--ranks 1] [--device cpu] [--backend serial] [--calls 20] [--rounds 200]
+    python3 python/torch_tests/overlap_cost.py [--ranks 1] [--device cpu] [--backend serial] [--beside nccl]
+        [--calls 20] [--rounds 200]
 
 C is mscclc_overlap_run() with arguments made before; on the host device also the wait for its end, on GPUs until it
 is queued. `own` and `torch` are the same object by its op, with products by the library and by torch, and what that
 adds. `Python` is the op where the C calls do nothing: on the host device a program's main thread waits by another one,
-for Ctrl-C, and what waking it takes depends on what else runs. Cases with gradients are without the backward pass. The
+for Ctrl-C, and what waking it takes depends on what else runs. `--beside` adds what the same takes in sequence by
+torch.distributed over that backend, and torch's products; ratio: of the faster of `own` and `torch` to it. Cases with gradients are without the backward pass. The
 least of the rounds counts, as other work only adds to it. With several ranks each waits for the others, which is in
 all columns but the last; on GPUs, which ranks may share, only where so much is queued that the driver waits.
 """
@@ -13,6 +15,7 @@ all columns but the last; on GPUs, which ranks may share, only where so much is 
 import argparse
 import contextlib
 import ctypes
+import os
 import tempfile
 import time
 
@@ -68,6 +71,33 @@ class Case:
             self.A, self.Bs, A_scale, B_scales, 0, self.group, self.biases or no, no, [out] * len(no),
             [False] * len(no), **how,
         )  # fmt: skip
+
+    def in_sequence(self, group):
+        """The same by torch.distributed and torch.mm; None where this program does not say how."""
+        A, (B, *more), ranks = self.A, self.Bs, group.size()
+        if more or self.biases or self.scaled or A.requires_grad:
+            return None
+        if self.kind == "all_gather_matmul":
+            def call():
+                gathered = A.new_empty(A.shape[0] * ranks, DEPTH)
+                dist.all_gather_into_tensor(gathered, A, group=group)
+                return torch.mm(gathered, B)
+        elif self.kind == "all_to_all_matmul":
+            def call():
+                received = torch.empty_like(A)
+                dist.all_to_all_single(received, A, group=group)
+                return torch.mm(received, B)
+        elif self.kind == "matmul_reduce_scatter":
+            def call():
+                scattered = A.new_empty(A.shape[0] // ranks, COLUMNS)
+                dist.reduce_scatter_tensor(scattered, torch.mm(A, B), group=group)
+                return scattered
+        else:
+            def call():
+                product = torch.mm(A, B)
+                dist.all_reduce(product, group=group)
+                return product
+        return call
 
     def of_C(self):
         """The C calls that call("own") makes, ready to be made again."""
@@ -128,14 +158,17 @@ def rank_main(rank, given, folder):
         gpu = rank % torch.cuda.device_count()
         torch.cuda.set_device(gpu)
         given.device = f"cuda:{gpu}"
+        if given.ranks > torch.cuda.device_count():
+            os.environ.update(NCCL_HOSTID=f"rank {rank}", NCCL_SOCKET_IFNAME="lo")  # it refuses ranks that share a GPU
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=given.ranks)
+    others = dist.new_group(backend=given.beside) if given.beside else None
     cases = [
         ("all_gather_matmul",), ("all_gather_matmul", 3), ("all_gather_matmul", 3, True), ("all_to_all_matmul",),
         ("matmul_reduce_scatter",), ("matmul_reduce_scatter", 1, True), ("matmul_all_reduce",),
         ("all_gather_matmul", 1, False, True), ("matmul_reduce_scatter", 1, False, True),
         ("all_gather_scaled_matmul",), ("all_gather_scaled_matmul", 3, True), ("scaled_matmul_reduce_scatter",),
     ]  # fmt: skip
-    names = ("C", "own", "adds", "torch", "adds", "Python")
+    names = ("C", "own", "adds", "torch", "adds", "Python", *([given.beside, "ratio"] if given.beside else []))
     if rank == 0:
         print(f"{'µs a call':<44}" + "".join(f"{name:>8}" for name in names), flush=True)
     for one in cases:
@@ -144,9 +177,12 @@ def rank_main(rank, given, folder):
         own, torchs = (least(given, lambda: case.call(gemm)) for gemm in ("own", "torch"))  # noqa: B023
         with case.without_C():
             python = least(given, lambda: case.call("own"))  # noqa: B023
+        found = [of_C, own, own - of_C, torchs, torchs - of_C, python]
+        if others is not None and (in_sequence := case.in_sequence(others)) is not None:
+            found.append(least(given, in_sequence))
+            found.append(min(own, torchs) / found[-1])
         if rank == 0:
-            found = (of_C, own, own - of_C, torchs, torchs - of_C, python)
-            print(f"{case.name:<44}" + "".join(f"{us:8.1f}" for us in found), flush=True)
+            print(f"{case.name:<44}" + "".join(f"{us:8.2f}" for us in found), flush=True)
     ops.close()
     dist.destroy_process_group()
 
@@ -156,6 +192,7 @@ def main():
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--backend", default="serial")
+    parser.add_argument("--beside", help="a backend of torch.distributed, as nccl")
     parser.add_argument("--calls", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=200)
     given = parser.parse_args()

@@ -506,12 +506,13 @@ class Suites(unittest.TestCase):
     def test_overlap_cost(self):
         """Each op has its row, of numbers that say nothing here."""
         with tempfile.TemporaryDirectory() as folder:
-            command = [os.path.join(HERE, "overlap_cost.py"), "--ranks", "2", "--calls", "2", "--rounds", "1"]
+            command = [os.path.join(HERE, "overlap_cost.py"), "--ranks", "2", "--calls", "2", "--rounds", "1",
+                       "--beside", "gloo"]  # fmt: skip
             done = subprocess.run([sys.executable, "-B", *command], timeout=PATIENCE, stdout=subprocess.PIPE,
                                   text=True, env=installed_in(folder))  # fmt: skip
         self.assertEqual(done.returncode, 0, done.stdout)
         head, *rows = done.stdout.splitlines()
-        self.assertEqual(head.split()[-6:], ["C", "own", "adds", "torch", "adds", "Python"])
+        self.assertEqual(head.split()[-8:], ["C", "own", "adds", "torch", "adds", "Python", "gloo", "ratio"])
         for name in ("all_gather_matmul", "all_to_all_matmul", "matmul_reduce_scatter", "matmul_all_reduce",
                      "all_gather_scaled_matmul", "scaled_matmul_reduce_scatter"):  # fmt: skip
             self.assertTrue(any(row.startswith(name) and float(row.split()[-1]) > 0 for row in rows), done.stdout)

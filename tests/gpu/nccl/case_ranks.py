@@ -16,6 +16,11 @@ nccl.ncclGetLastError.restype = ctypes.c_char_p
 P, Z = ctypes.c_void_p, ctypes.c_size_t
 
 
+class Id(ctypes.Structure):
+    """ncclUniqueId."""
+    _fields_ = [("internal", ctypes.c_char * 128)]
+
+
 def must(code):
     """A call of NCCL's that has to succeed."""
     if code != SUCCESS:
@@ -51,11 +56,23 @@ class Ranks:
     def __init__(self, count):
         self.count = count
         self.comms = (P * count)()
-        gpus = (ctypes.c_int * count)(*map(gpu, range(count)))
-        must(nccl.ncclCommInitAll(self.comms, count, gpus))
+        if count <= torch.cuda.device_count():
+            must(nccl.ncclCommInitAll(self.comms, count, (ctypes.c_int * count)(*range(count))))
+        else:  # ncclCommInitAll() takes no GPU twice
+            self._join()
         self.graphs = []
         self.streams = [torch.cuda.Stream(gpu(d)) for d in range(count)]
         self.others = [torch.cuda.Stream(gpu(d)) for d in range(count)]
+
+    def _join(self):
+        made = Id()
+        must(nccl.ncclGetUniqueId(ctypes.byref(made)))
+        must(nccl.ncclGroupStart())
+        for r in range(self.count):
+            use(r)
+            place = ctypes.byref(self.comms, r * ctypes.sizeof(P))
+            must(nccl.ncclCommInitRank(place, self.count, made, r))
+        must(nccl.ncclGroupEnd())
 
     def buffers(self, value, count=COUNT):
         made = [torch.full((count,), float(value), device=gpu(d)) for d in range(self.count)]
