@@ -42,7 +42,7 @@ std::unique_ptr<TeamGemmTimer> TeamGemmTimer::start(const TeamOptions& options,
   if (team.library == nullptr) return nullptr;
   team.overlap.programs = builtin_overlap_programs();
   team.overlap.nccl.missing = "it was not asked for";
-  if (options.nccl) team.overlap.nccl = capi::nccl_library(!options.devices.gpus);
+  if (options.nccl) team.overlap.nccl = capi::nccl_library(!options.devices.gpus, nullptr);
   state.threads = RankThreads::start(options.ranks, options.devices, diagnostics);
   if (state.threads == nullptr) return nullptr;
   std::vector<Diagnostics> problems(options.ranks);

@@ -73,7 +73,8 @@ OtherLibrary nccl_library(bool on_host, std::shared_ptr<SharedLibraries> shared)
   const auto make = [shared = std::move(shared)](
                         Communicator& communicator,
                         Diagnostics& diagnostics) -> std::unique_ptr<OtherCollectives> {
-    auto ranks = NcclRanks::take(communicator, *shared, diagnostics);
+    SharedLibraries none;
+    auto ranks = NcclRanks::take(communicator, shared != nullptr ? *shared : none, diagnostics);
     if (ranks == nullptr) return nullptr;
     return std::make_unique<NcclCollectives>(std::move(ranks));
   };

@@ -17,9 +17,9 @@ struct SharedLibraries {
   std::weak_ptr<CublasMpHandle> cublasmp;
 };
 
-/// `shared`: nullptr where no object is made.
+/// `shared`: nullptr: objects share nothing.
 OtherLibrary nccl_library(bool on_host, std::shared_ptr<SharedLibraries> shared);
-/// cuBLASMp beside that NCCL.
+/// cuBLASMp beside that NCCL. `shared`: nullptr where no object is made.
 OtherGemmLibrary cublasmp_library(bool on_host, std::shared_ptr<SharedLibraries> shared);
 
 }  // namespace mscclc::capi
