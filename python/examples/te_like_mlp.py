@@ -1,7 +1,9 @@
 """A tensor-parallel and sequence-parallel MLP, whose products overlap with its collectives, forward and backward.
 
     torchrun --nproc-per-node 2 python/examples/te_like_mlp.py           on the host
-    torchrun --nproc-per-node 2 python/examples/te_like_mlp.py cuda      a GPU for each rank
+    torchrun --nproc-per-node 2 python/examples/te_like_mlp.py cuda      on GPUs, which ranks may share
+
+A second word is the backend of torch's group, which may be any: "cpu gloo", say.
 
 Each rank has a part of the rows of x (the sequence), of the columns of the first weight and of the rows of the second.
 The result and all gradients are compared with those of the whole MLP in one process, and, bit for bit, with those of
@@ -70,16 +72,19 @@ def sharded(x, gradient, up, up_bias, down, down_bias, backend, compiled=False):
 
 
 def main():
+    place, backend = (*sys.argv[1:], *("cpu", "")[len(sys.argv) - 1:])
     device = torch.device("cpu")
-    if sys.argv[1:] == ["cuda"]:
+    if place == "cuda":
         if not torch.cuda.is_available():
             sys.exit("te_like_mlp.py: there is no GPU; without 'cuda' it runs on the host")
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
         torch.cuda.set_device(device)
+        if int(os.environ["LOCAL_WORLD_SIZE"]) > torch.cuda.device_count():
+            backend = backend or "gloo"  # NCCL, which programs mostly have, refuses ranks of one GPU
     ranks = int(os.environ["WORLD_SIZE"])
     if ROWS % ranks or WIDE % ranks:
         sys.exit(f"te_like_mlp.py: {ranks} ranks do not divide {ROWS} rows and {WIDE} columns; 2, 4 or 8 do")
-    dist.init_process_group("mscclc")
+    dist.init_process_group(backend or "mscclc")
     names = ["result", "x", "up", "bias of up", "down", "bias of down"]
     for dtype in (torch.float32, torch.bfloat16):
         tensors = whole_tensors(device, dtype)

@@ -14,6 +14,7 @@ import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 import torch.distributed._symmetric_memory as symmetric
 from checks import device, equal, refused
+from matmul_fusion_scaled import CHECKS as OF_8_BITS
 
 from mscclc import ops
 from mscclc.errors import UsageError
@@ -357,5 +358,5 @@ def what_is_wrong(ranks):
 CHECKS = [
     a_layer, weights_of_one_gather, views_with_more_dimensions, sums, by_our_collectives, rows_that_vary, what_stays,
     what_the_op_refuses, torchs_own_pass, scaled_by_torchs_own, beside_row_fusion,
-    code_is_kept_for_groups_of_a_size, what_is_wrong,
+    code_is_kept_for_groups_of_a_size, *OF_8_BITS, what_is_wrong,
 ]  # fmt: skip

@@ -215,6 +215,19 @@ def memory_of_any_kind(ranks):
         equal(A, before)
 
 
+def weights_lie_as_each_rank_has_them(ranks):
+    """By rows at some, by columns at others."""
+    n, rank, group = ranks.size, ranks.rank, ranks.gloo
+    As, Bs = of_all(ranks, (2 * n, 6), 1), of_all(ranks, (6, 8), 2)
+    B, total = columns_first(Bs[rank]) if rank % 2 else Bs[rank], sum(A @ B for A, B in zip(As, Bs))
+    for backend in ("serial", "mscclc", "copy_engine"):
+        how = {"backend": backend, "chunks": 1}
+        equal(ops.all_gather_matmul(As[rank], [B], 0, group, **how)[1][0], torch.cat(As) @ Bs[rank], backend)
+        found = ops.matmul_reduce_scatter(As[rank], B, "sum", 0, group, **how)
+        equal(found, total.chunk(n)[rank], backend)
+        equal(ops.matmul_all_reduce(As[rank], B, "sum", group, **how), total, backend)
+
+
 def groups_beside_one_another(ranks):
     """The group may be of any backend; two groups over the same ranks, and ranks in another order, do not meet."""
     names = [dist.group.WORLD, ranks.gloo, dist.new_group(list(range(ranks.size)), backend="gloo")]
@@ -611,6 +624,7 @@ def closed_and_made_again(ranks):
 CHECKS = [
     gathers, gathers_columns, scatters, scatters_columns, reduces, exchanges, bias_is_added_once,
     backends_have_the_same_bits, budgets_are_kept, *scaled.CHECKS, nothing_to_do, memory_of_any_kind,
+    weights_lie_as_each_rank_has_them,
     groups_beside_one_another, what_is_wrong, queries, one_rank_asks_alone, in_graphs,
     captures_are_of_the_tensors_device, a_product_that_fails, a_run_that_fails_has_ended, shapes_that_come_again,
     what_is_known_is_not_checked_again, a_group_that_is_gone, who_watches_sees_ops, what_ranks_do_unlike_one_another,

@@ -216,6 +216,7 @@ class Suites(unittest.TestCase):
             ("sum_by_torchcomms.py", 2, comms),
             ("batch_invariance.py", 4, same),
             ("te_like_mlp.py", 2, ["float32: the bits of serial", "bfloat16: the bits of serial"]),
+            ("te_like_mlp.py cpu gloo", 2, ["float32: the bits of serial", "bfloat16: the bits of serial"]),
             ("fused_quantize.py", 3, [f"by a given scale: {given}", f"by a scale a token: {token}"]),
             ("fused_sequence_parallel.py", 3, ["18 rows, 6 a rank", "51912 bytes instead of 103680"]),
             ("fused_bias_layernorm.py", 2, ["bias: the bits of the unfused chain"]),
@@ -226,8 +227,9 @@ class Suites(unittest.TestCase):
             with self.subTest(name=name), tempfile.TemporaryDirectory() as folder:
                 environment = installed_in(folder)
                 environment["PYTHONPATH"] += f":{HERE}/fake"  # where there is no TorchComms
+                file, *words = name.split()
                 done = subprocess.run(
-                    [sys.executable, *by, os.path.join(examples, name)],
+                    [sys.executable, *by, os.path.join(examples, file), *words],
                     env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                     timeout=PATIENCE,
                 )  # fmt: skip

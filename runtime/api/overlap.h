@@ -51,14 +51,15 @@ constexpr std::string_view name(OverlapKind kind) {
   return "unknown";
 }
 
-/// What an object is for. All but own_workspace is the same on all ranks. R: the ranks.
+/// What an object is for. All but own_workspace and b_transposed is the same on all ranks. R: the
+/// ranks.
 struct OverlapConfig {
   OverlapKind kind = OverlapKind::allgather_gemm;
   /// Rows of a rank's GEMM: [m, k] is what was gathered or exchanged, or A where sums are made. A
   /// multiple of R, except of gemm_allreduce.
   uint64_t m = 0, k = 0;
   std::vector<uint64_t> n = {};  ///< columns of each B; one where sums are made
-  bool b_transposed = false;
+  bool b_transposed = false;     ///< ranks may differ in it, except of cuBLASMp
   Dtype a_dtype = Dtype::bf16, b_dtype = Dtype::bf16, out_dtype = Dtype::bf16;
   std::optional<SumOrder> order = {};  ///< of sums over ranks; nullopt: by MSCCLC_ORDER
   bool bias = false;                   ///< runs give one for each B: added once, after the sum

@@ -253,6 +253,21 @@ TEST_CASE("a peer that makes another GEMM is an error with both values at every 
       "options-differ: ranks make different GEMMs: 'm' is 8 at rank 0 and 9 at rank 1\n");
 }
 
+TEST_CASE("how B lies is each rank's own, except where another library has one product of all") {
+  for (const char* backend : {"auto", "serial", "mscclc", "copy_engine"}) {
+    CHECK(said_of([&](OverlapConfig& c, uint32_t rank) {
+            c.backend = backend;
+            c.b_transposed = rank == 1;
+          }) == "made");
+  }
+  CHECK(said_of([](OverlapConfig& c, uint32_t rank) {
+          c.backend = "cublasmp";
+          c.b_transposed = rank == 1;
+        })
+            .ends_with("options-differ: ranks make different GEMMs: 'b_transposed' is 0 at rank 0 "
+                       "and 1 at rank 1\n"));
+}
+
 TEST_CASE("ranks that take different backends are known, and one that has found none says why") {
   const auto said_by_first = [](const std::string& taken, const std::string& why_not) {
     std::string said;

@@ -92,11 +92,13 @@ bool check_config(const OverlapConfig& config, uint32_t ranks, Diagnostics& diag
 
 NamedValues values_of(const OverlapConfig& config) {
   const auto type = [](Dtype dtype) { return std::string(mscclc::info(dtype).name); };
+  // How B lies is each rank's own, as its GEMMs are; only cuBLASMp's are of all ranks.
+  const char* const transposed = config.b_transposed ? "1" : "0";
   return {{"kind", std::string(name(config.kind))},
           {"m", std::to_string(config.m)},
           {"k", std::to_string(config.k)},
           {"n", fmt::format("{}", fmt::join(config.n, ", "))},
-          {"b_transposed", config.b_transposed ? "1" : "0"},
+          {"b_transposed", config.backend == kCublasMp ? transposed : ""},
           {"a_dtype", type(config.a_dtype)},
           {"b_dtype", type(config.b_dtype)},
           {"out_dtype", type(config.out_dtype)},

@@ -8,8 +8,9 @@
     print(fusion.report())
 
 An all-gather and the products of its result become one op, and so do a product and the reduce-scatter or all-reduce
-of it, forward and backward. Where Inductor's own pass (torch._inductor.config._micro_pipeline_tp) ran before, its ops
-are replaced by ours. All ranks must compile the same model with the same options.
+of it, forward and backward; of 8-bit floats (torch._scaled_mm) all but the all-reduce, which has no op. Where scales of
+A's rows are gathered, too, the op gathers both. Where Inductor's own pass (torch._inductor.config._micro_pipeline_tp)
+ran before, its ops are replaced by ours. All ranks must compile the same model with the same options.
 """
 
 import contextlib
@@ -85,51 +86,63 @@ class MatmulFusion(GraphPass):
 
     def change(self, graph: Graph) -> None:
         """Fuses what it can."""
-        for node in list(graph.nodes):
+        left = []
+        for node in [one for one in graph.nodes if one.op == "call_function"]:
             name = node.name
             try:
-                if node.op == "call_function" and name_of(node) in _TORCHS:
+                if name_of(node) in _TORCHS:
                     self._reroute(node)
                     continue
                 found = matching.collective(node)
-                if found is not None:
+                if found is not None and node in set(graph.nodes):  # a gather of scales may have gone with its rows
                     made = self._gather(found) if found.name == "all_gather" else self._reduce(found)
                     self._report.replaced.append(Replaced(name, *made))
             except Unsupported as error:
-                self._report.left.append(Left(name, str(error)))
-                _log.debug("%s is left: %s", name, error)
+                left.append((node, Left(name, str(error))))
+        there = set(graph.nodes)
+        for node, why in left:
+            if node in there:
+                self._report.left.append(why)
+                _log.debug("%s is left: %s", *why)
 
     def _gather(self, found: Collective):
         _check_rows(found.input, 2)
+        graph, first = found.first.graph, found.first
         whole, dim = matching.joined_along(found.result, ranks_of(found.group))
-        products, needed = [], []
-        for product in matching.products_of(whole):
-            others = [product.B] if product.bias is None else [product.B, product.bias]
-            needed += matching.needed_before(others, found)
-            products.append(product)
-        if not products:
-            raise Unsupported("no product of what it gathers follows")
-        if len({product.bias is None for product in products}) > 1:
-            products = [product for product in products if product.bias is None]
-        graph = found.first.graph
-        for node in sorted(set(needed), key={n: i for i, n in enumerate(graph.nodes)}.__getitem__):
-            found.first.prepend(node)
-        with _inserting_all_before(found.first):
-            self._put_gathered(graph, found, whole, dim, products)
-        # Products that use what the op gathered do not lead to `whole` any more.
-        _erase_unused([whole, *[product.node for product in products]], found.first)
-        return "all_gather_matmul", found.group, len(products)
+        whole = matching.of_eight_bits(whole)
+        products = _alike(matching.products_of(whole))
+        scale, gather = _scale_of_rows(products, found, dim)
+        others = [one for product in products for one in product.others()] + ([] if scale is None else [scale])
+        needed = [node for one in others for node in matching.needed_before([one], found)]
+        order = {node: i for i, node in enumerate(graph.nodes)}
+        for node in sorted(set(needed), key=order.__getitem__):
+            first.prepend(node)
+        with _inserting_all_before(first):
+            self._put_gathered(graph, found, whole, dim, products, (scale, gather is not None))
+        # Products that use what the op gathered do not lead to `whole` any more, nor to its scales.
+        begin = first if gather is None else min(first, gather.first, key=order.__getitem__)
+        _erase_unused([whole, *[product.node for product in products]], begin)
+        return _name_of_op(products[0], "all_gather_matmul", "all_gather_scaled_matmul"), found.group, len(products)
 
-    def _put_gathered(self, graph, found, whole, dim, products: Sequence[Product]):
+    def _put_gathered(self, graph, found, whole, dim, products: Sequence[Product], scale):
         used = {view for product in products for view in _between(whole, product)}
         return_A = not set(whole.users) <= used | {product.node for product in products}
         flat, back = _shapes_of_rows(found.input, whole, dim, return_A, products)
-        shard = found.input if flat is None else _call(graph, _reshape, found.input, flat)
-        call = _call(
-            graph, _ops.all_gather_matmul.default, shard, [product.B for product in products], dim, found.group,
-            [product.bias for product in products if product.bias is not None], return_A=return_A,
-            ranks=ranks_of(found.group), **self._how,
-        )  # fmt: skip
+        shard = _as_type(graph, found.input, tensor_of(whole).dtype)
+        shard = shard if flat is None else _call(graph, _reshape, shard, flat)
+        place, more = (dim, found.group), {"ranks": ranks_of(found.group), **self._how}
+        if scale[0] is None:
+            call = _call(
+                graph, _ops.all_gather_matmul.default, shard, [product.B for product in products], *place,
+                [product.bias for product in products if product.bias is not None], return_A=return_A, **more,
+            )  # fmt: skip
+        else:
+            of_rows = _scale_as_rows(graph, *scale, shard, whole)
+            lists = [[getattr(one.scales, name) for one in products] for name in ("B", "result", "out_dtype", "fast")]
+            call = _call(
+                graph, _ops.all_gather_scaled_matmul.default, shard, [product.B for product in products], of_rows,
+                lists[0], *place, [product.bias for product in products], *lists[1:], **more,
+            )  # fmt: skip
         outs = _call(graph, operator.getitem, call, 1)
         found_outs = [_call(graph, operator.getitem, outs, number) for number in range(len(products))]
         found_outs = [_contiguous(graph, out) if dim else out for out in found_outs]
@@ -153,17 +166,27 @@ class MatmulFusion(GraphPass):
         if found.name == "reduce_scatter":
             whole, dim = matching.divided_along(found.input, ranks)
         product = matching.product_before(whole, parts=whole is not found.input)
+        if product.scales is not None and found.name == "all_reduce":
+            raise Unsupported("there is no op of an all-reduce of products of 8-bit floats")
         shape, back = tensor_of(found.result).shape, None
         if dim or len(shape) != 2:
             back = shape_argument(shape)
-            rows = shape_argument([*tensor_of(whole).shape[:-1], tensor_of(product.A).shape[-1]])
+        leading = tensor_of(whole).shape[:-1] if dim else None
         with _inserting_all_before(found.first):
-            A = _call(graph, _reshape, product.A, rows) if dim else product.A
-            if found.name == "all_reduce":
-                op, place = _ops.matmul_all_reduce.default, [found.group]
+            A, more = _with_leading(graph, product.A, leading), {"ranks": ranks, **self._how}
+            if product.scales is not None:
+                op, made = _ops.scaled_matmul_reduce_scatter.default, product.scales
+                scale = made.A if tensor_of(made.A).numel() == 1 else _with_leading(graph, made.A, leading)
+                made = _call(
+                    graph, op, A, product.B, scale, made.B, found.op, dim, dim, found.group, None, None, made.result,
+                    made.out_dtype, made.fast, **more,
+                )  # fmt: skip
+            elif found.name == "all_reduce":
+                op = _ops.matmul_all_reduce.default
+                made = _call(graph, op, A, product.B, found.op, found.group, None, **more)
             else:
-                op, place = _ops.matmul_reduce_scatter.default, [dim, found.group]
-            made = _call(graph, op, A, product.B, found.op, *place, None, ranks=ranks, **self._how)
+                op = _ops.matmul_reduce_scatter.default
+                made = _call(graph, op, A, product.B, found.op, dim, found.group, None, **more)
             made = _contiguous(graph, made) if dim else made
             if back is not None:
                 made = _call(graph, _reshape, made, back)
@@ -188,6 +211,59 @@ class MatmulFusion(GraphPass):
         node.replace_all_uses_with(made)
         node.graph.erase_node(node)
         self._report.replaced.append(Replaced(node.name, target.name().split("::")[1].split(".")[0], group, 1))
+
+
+def _alike(products):
+    """Those that one op computes: all with a bias or none; of 8 bits those with the scale of A, and of the types, that
+    the first has."""
+    if products[0].scales is not None:
+        kinds = [(one.scales.A, one.scales.out_dtype, tensor_of(one.B).dtype) for one in products]
+        return [one for one, kind in zip(products, kinds) if kind == kinds[0]]
+    if len({product.bias is None for product in products}) > 1:
+        return [product for product in products if product.bias is None]
+    return products
+
+
+def _name_of_op(product, plain, scaled_one):
+    return plain if product.scales is None else scaled_one
+
+
+def _scale_of_rows(products, found, dim):
+    """The scale of A, of this rank's rows, where all ranks' was gathered with them, and that gather; None: there is
+    none, of either."""
+    if products[0].scales is None:
+        return None, None
+    scale = products[0].scales.A
+    gather = matching.gathered_scale(scale, found, dim)
+    return (scale, None) if gather is None else (gather.input, gather)
+
+
+def _scale_as_rows(graph, scale, is_own, shard, whole):
+    """A scale of A in the shape that says to the op what it is of: all, this rank's rows, or all ranks'."""
+    shape, own = list(tensor_of(scale).shape), [*tensor_of(shard).shape[:-1], 1]
+    if is_own:
+        return scale if shape == own else _call(graph, _reshape, scale, shape_argument(own))
+    if tensor_of(scale).numel() == 1:
+        # Where a rank has one row, it would be taken for that row's.
+        return _call(graph, _reshape, scale, []) if shape == own else scale
+    if len(shape) != 2 or shape[1] != 1:
+        raise Unsupported(f"a scale of A has one value, or one for each row; this one shape {shape}")
+    return scale if len(own) == 2 else _with_leading(graph, scale, tensor_of(whole).shape[:-1])
+
+
+def _with_leading(graph, rows, leading):
+    """Rows with those dimensions; None: as they are."""
+    if leading is None:
+        return rows
+    return _call(graph, _reshape, rows, shape_argument([*leading, tensor_of(rows).shape[-1]]))
+
+
+def _as_type(graph, node, dtype):
+    """The same bytes as a type."""
+    for one in (node, matching.before_type(node)):
+        if tensor_of(one).dtype == dtype:
+            return one
+    return _call(graph, torch.ops.aten.view.dtype, node, dtype)
 
 
 def _check_rows(node, least):

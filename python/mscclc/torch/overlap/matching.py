@@ -3,9 +3,10 @@
 import operator
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
+import torch
 from torch.fx import Node
 
-from ..dtypes import WIDE
+from ..dtypes import EIGHT_BITS, WIDE
 from ..fusion.groups import ranks_of
 from ..fusion.operators import name_of
 from ..fusion.region import writes
@@ -25,6 +26,16 @@ class Collective(NamedTuple):
     op: Optional[str]  # what it reduces by
 
 
+class Scales(NamedTuple):
+    """What a product of 8-bit floats takes besides."""
+
+    A: Node  # one value, or [m, 1]
+    B: Node  # one value, or [1, n]
+    result: Optional[Node]
+    out_dtype: torch.dtype
+    fast: bool
+
+
 class Product(NamedTuple):
     """A product of two matrices, and what is added."""
 
@@ -32,6 +43,12 @@ class Product(NamedTuple):
     A: Node
     B: Node
     bias: Optional[Node]
+    scales: Optional[Scales] = None  # None: of wider types
+
+    def others(self) -> List[Node]:
+        """What it takes besides A, whose scale a gather may have in parts."""
+        scales = () if self.scales is None else (self.scales.B, self.scales.result)
+        return [one for one in (self.B, self.bias, *scales) if one is not None]
 
 
 # Of each collective its name, and where its arguments have the reduction and the group.
@@ -66,7 +83,7 @@ def collective(node: Node) -> Optional[Collective]:
 def joined_along(result: Node, ranks: int) -> Tuple[Node, int]:
     """Where parts that lie one after the other in `result` are joined along another dimension: that tensor, and the
     dimension; else `result` and 0."""
-    cats = {user for part in _parts(result) for user in part.users}
+    cats = {user for part in _parts(result) for user in _past_type(part).users}
     if len(cats) != 1:
         return result, 0
     (cat,) = cats
@@ -74,6 +91,13 @@ def joined_along(result: Node, ranks: int) -> Tuple[Node, int]:
         return result, 0
     dim = cat.args[1] if len(cat.args) > 1 else 0
     return cat, dim % tensor_of(cat).dim()
+
+
+def _whole_of(part):
+    """What a node is a part of; of one that is none, itself."""
+    if _is_item(part) and name_of(part.args[0]) == "aten.split.Tensor":
+        return part.args[0].args[0]
+    return part.args[0] if name_of(part) == "aten.slice.Tensor" else part
 
 
 def divided_along(node: Node, ranks: int) -> Tuple[Node, int]:
@@ -88,6 +112,34 @@ def divided_along(node: Node, ranks: int) -> Tuple[Node, int]:
         if _are_parts(node.args[0], whole, dim, ranks):
             return whole, dim
     return node, 0
+
+
+def _is_retyped(node):
+    """Whether a tensor is another, whole, as itself or as a type of as many bytes."""
+    if name_of(node) == "aten.alias.default":
+        return True
+    is_view = name_of(node) == "aten.view.dtype"
+    return is_view and tensor_of(node).dtype.itemsize == tensor_of(node.args[0]).dtype.itemsize
+
+
+def _past_type(node):
+    """The last that a tensor is as other types, as far as it is used so only."""
+    while len(node.users) == 1 and _is_retyped(next(iter(node.users))):
+        (node,) = node.users
+    return node
+
+
+def before_type(node: Node) -> Node:
+    """What was viewed as other types."""
+    while _is_retyped(node):
+        node = node.args[0]
+    return node
+
+
+def of_eight_bits(whole: Node) -> Node:
+    """Gathered bytes as the 8-bit floats that they are, if they are used so only."""
+    node = _past_type(whole)
+    return node if tensor_of(node).dtype in EIGHT_BITS else whole
 
 
 def _is_item(node):
@@ -112,7 +164,7 @@ def _are_parts(nodes: Sequence[Node], whole: Node, dim: int, ranks: int) -> bool
     size = tensor_of(whole).shape[dim]
     if len(nodes) != ranks or not isinstance(size, int) or size % ranks:
         return False
-    return all(_is_part(node, whole, dim, size // ranks, i) for i, node in enumerate(nodes))
+    return all(_is_part(before_type(node), whole, dim, size // ranks, i) for i, node in enumerate(nodes))
 
 
 def _is_part(node, whole, dim, size, number):
@@ -132,23 +184,30 @@ def _is_part(node, whole, dim, size, number):
 
 
 def products_of(whole: Node) -> List[Product]:
-    """All products whose left side are the rows of a tensor."""
+    """All products whose left side are the rows of a tensor. Unsupported: there is none."""
     columns = tensor_of(whole).shape[-1]
-    found, views = [], [whole]
+    found, views, why = [], [whole], Unsupported("no product of what it gathers follows")
     while views:
         view = views.pop()
         for user in view.users:
             if name_of(user) in VIEWS and same_shape(tensor_of(user).shape[-1:], [columns]):
                 views.append(user)
-            made = product(user)
+            try:
+                made = product(user)
+            except Unsupported as error:
+                why, made = error if user.args[0] is view else why, None
             if made is not None and made.A is view:
                 found.append(made)
+    if not found:
+        raise why
     return found
 
 
 def product(node: Node) -> Optional[Product]:
-    """The product that a node is, if it is one of types that overlap."""
+    """The product that a node is, if it is one of types that overlap. Unsupported: one of others of 8 bits."""
     name = name_of(node) if node.op == "call_function" else ""
+    if name == "aten._scaled_mm.default":
+        return _scaled_product(node)
     if name == "aten.mm.default":
         made = Product(node, node.args[0], node.args[1], None)
     elif name == "aten.addmm.default" and all(value == 1 for value in node.kwargs.values()) and len(node.args) == 3:
@@ -158,6 +217,42 @@ def product(node: Node) -> Optional[Product]:
     else:
         return None
     return made if tensor_of(made.A).dtype in WIDE else None
+
+
+_SCALED = ("self", "mat2", "scale_a", "scale_b", "bias", "scale_result", "out_dtype", "use_fast_accum")
+
+
+def _scaled_product(node):
+    given = {**dict(zip(_SCALED, node.args)), **node.kwargs}
+    A, out_dtype = given["self"], tensor_of(node).dtype
+    if tensor_of(A).dtype not in EIGHT_BITS or out_dtype not in WIDE:
+        raise Unsupported(f"a product of {tensor_of(A).dtype} that gives {out_dtype} does not overlap")
+    scales = Scales(
+        given["scale_a"], given["scale_b"], given.get("scale_result"), out_dtype, given.get("use_fast_accum", False)
+    )
+    return Product(node, A, given["mat2"], given.get("bias"), scales)
+
+
+def gathered_scale(scale: Node, found: Collective, dim: int) -> Optional[Collective]:
+    """The gather by which a scale of all rows was made of those of ranks' rows, as `found` gathers the rows."""
+    node = scale
+    while name_of(node) in VIEWS:
+        node = node.args[0]
+    whole, first = node, node
+    if name_of(node) == "aten.cat.default" and node.args[0]:
+        first = _whole_of(node.args[0][0])
+    if name_of(first) == "_c10d_functional.wait_tensor.default":
+        first = first.args[0]
+    try:
+        made = collective(first)
+    except Unsupported:
+        return None
+    if made is None or (made.name, made.group) != ("all_gather", found.group):
+        return None
+    if joined_along(made.result, ranks_of(made.group)) != (whole, dim):
+        return None
+    rows = [*tensor_of(found.input).shape[:-1], 1]
+    return made if same_shape(tensor_of(made.input).shape, rows) else None
 
 
 def product_before(node: Node, parts: bool) -> Product:

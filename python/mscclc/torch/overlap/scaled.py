@@ -87,8 +87,6 @@ class _ScaledGather(Gather):
         fast: Sequence[bool],
     ):  # fmt: skip
         filled = _filled(biases, Bs, DTYPE_OF[types[2]])
-        for bias, B in zip(filled, Bs):
-            shapes.check_bias(bias, B, DTYPE_OF[types[2]])
         super().__init__("allgather_gemm", A, Bs, filled, dim, types, how)
         self._group, self._kind, self._fast = group, kind, list(fast)
         self._row_bytes = [n * self.dtype.itemsize for n in self.place.shape.n]
@@ -128,11 +126,19 @@ def all_gather_scaled_matmul(
         ops.check_how(A.device, *how[1:])
         objects.check_ranks(group_name, ranks)
         kind = _kind_of_a(A, A_scale, dim, ranks)
-        one_value = kind == "one" and _are_one(*B_scales) and not any(one is not None for one in result_scales)
-        types = _types(A, Bs, _dtypes(out_dtypes), gemm, one_value)
+        types = _types_of_gather(A, Bs, kind, B_scales, biases, result_scales, out_dtypes, gemm)
         call = _ScaledGather(A, Bs, biases, dim, types, how, group_name, kind, use_fast_accum)
     run = call.tensors(A, Bs, A_scale, B_scales, biases, result_scales)
     return ops.gathered(of, call, key, group_name, run)
+
+
+def _types_of_gather(A, Bs, kind, B_scales, biases, result_scales, out_dtypes, gemm):
+    one_value = kind == "one" and _are_one(*B_scales) and not any(one is not None for one in result_scales)
+    types = _types(A, Bs, _dtypes(out_dtypes), gemm, one_value)
+    for bias, B in zip(biases, Bs):
+        if bias is not None:
+            shapes.check_bias(bias, B, DTYPE_OF[types[2]])
+    return types
 
 
 def _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum):
@@ -150,6 +156,8 @@ def _fake_all_gather_scaled_matmul(
     ranks, backend="auto", chunks=0, budget=0, gemm="auto",
 ):  # fmt: skip
     dim = _check_gathered(A, Bs, B_scales, gather_dim, biases, result_scales, use_fast_accum)
+    kind = _kind_of_a(A, A_scale, dim, ranks)
+    _types_of_gather(A, Bs, kind, B_scales, biases, result_scales, out_dtypes, gemm)
     widths = [B.shape[1] for B in Bs]
     whole, outs, leading = shapes.gathered_results(A, widths, _dtypes(out_dtypes), dim, ranks)
     return shapes.with_dimensions(whole, leading, dim), [shapes.with_dimensions(one, leading, dim) for one in outs]
@@ -178,6 +186,15 @@ def _check_reduced(A, B, B_scale, reduce_op, scatter_dim, rows_dim, ranks, outpu
 def _check_a_scale(A, scale):
     if scale.numel() != 1 and list(scale.shape) != [*A.shape[:-1], 1]:
         raise UsageError(f"a scale of A has one value, or shape {[*A.shape[:-1], 1]}; this one {list(scale.shape)}")
+
+
+def _types_of_sum(A, B, A_scale, B_scale, bias, result_scale, out_dtype, gemm):
+    _check_a_scale(A, A_scale)
+    one_value = _are_one(A_scale, B_scale) and result_scale is None
+    types = _types(A, [B], [_dtypes([out_dtype])[0] or torch.bfloat16], gemm, one_value)
+    if bias is not None:
+        shapes.check_bias(bias, B, DTYPE_OF[types[2]])
+    return types
 
 
 class _ScaledSum(Sum):
@@ -227,12 +244,8 @@ def scaled_matmul_reduce_scatter(
         how = How(ranks, backend, chunks, budget, gemm)
         whole = _check_reduced(A, B, B_scale, reduce_op, *dims, ranks, output_shape)[0]
         ops.check_how(A.device, *how[1:])
-        _check_a_scale(A, A_scale)
-        one_value = _are_one(A_scale, B_scale) and result_scale is None
-        types = _types(A, [B], [_dtypes([out_dtype])[0] or torch.bfloat16], gemm, one_value)
+        types = _types_of_sum(A, B, A_scale, B_scale, bias, result_scale, out_dtype, gemm)
         objects.check_ranks(group_name, ranks)
-        if bias is not None:
-            shapes.check_bias(bias, B, DTYPE_OF[types[2]])
         call = _ScaledSum(A, B, bias, reduce_op == "avg", dims[0], types, how, whole, use_fast_accum)
     run = call.tensors(A, B, A_scale, B_scale, result_scale, bias)
     return ops.reduced(of, call, key, group_name, run, bias)
@@ -245,7 +258,8 @@ def _fake_scaled_matmul_reduce_scatter(
 ):  # fmt: skip
     dims = orig_scatter_dim, scatter_dim_after_maybe_reshape
     result = _check_reduced(A, B, B_scale, reduce_op, *dims, ranks, output_shape)[1]
-    return A.new_empty(result, dtype=_dtypes([out_dtype])[0] or torch.bfloat16)
+    types = _types_of_sum(A, B, A_scale, B_scale, bias, result_scale, out_dtype, gemm)
+    return A.new_empty(result, dtype=DTYPE_OF[types[2]])
 
 
 ops.define(
