@@ -570,8 +570,7 @@ typedef int (*mscclc_gemm_fn)(void *user, const mscclc_gemm_t *gemm, mscclc_stre
 /* GELU by its approximation with tanh, of the rounded product. */
 enum mscclc_activation { MSCCLC_NO_ACTIVATION = 0, MSCCLC_GELU = 1 };
 
-/* The same on all ranks, except device, gemm…, caller_workspace and, unless it is cuBLASMp's,
- * b_transposed. */
+/* The same on all ranks, except device, gemm…, caller_workspace, b_transposed (not cublasmp). */
 typedef struct mscclc_overlap_config {
   size_t size;
   mscclc_overlap_kind_t kind;
