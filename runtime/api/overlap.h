@@ -169,6 +169,7 @@ struct OverlapBackend {
 /// Why something that backends need is not there; "": it is.
 struct OverlapMissing {
   std::string device = "", nccl = "", cublasmp = "";
+  std::string gemms = "";  ///< the device's own products, which a caller's may replace
 };
 /// All of them. Needs no device, and no communicator.
 std::vector<OverlapBackend> overlap_backends(const OverlapMissing& missing);

@@ -261,9 +261,13 @@ namespace mscclc {
 std::vector<OverlapBackend> overlap_backends(const OverlapMissing& missing) {
   using namespace overlap;
   const auto backend = [&](std::string_view name, const char* what, const std::string& library) {
-    const std::string& why_not = missing.device.empty() ? library : missing.device;
-    return OverlapBackend{std::string(name), why_not.empty(),
-                          why_not.empty() ? what : "not there: " + why_not};
+    const std::string& lacks = missing.device.empty() ? library : missing.device;
+    const bool may_be_given = lacks.empty() && name != kCublasMp;
+    const std::string& why_not = lacks.empty() ? missing.gemms : lacks;
+    if (why_not.empty()) return OverlapBackend{std::string(name), true, what};
+    return OverlapBackend{
+        std::string(name), false,
+        (may_be_given ? "not there, unless 'gemm' is given: " : "not there: ") + why_not};
   };
   return {
       backend(kAuto, "what was measured to be the fastest; else serial", ""),

@@ -628,7 +628,8 @@ MSCCLC_API mscclc_result_t mscclc_overlap_run(mscclc_overlap_t *overlap,
 /* A JSON object: "backend", "chunks", "budget", "why", and "in_graphs", such an object, where
  * captured runs are served by another; mscclc_free() frees *text. Local. */
 MSCCLC_API mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t *overlap, char **text);
-/* A JSON list of "name", "available", "why", so freed; `device` is not opened. Any thread. */
+/* A JSON list of "name", "available", "why", so freed, for objects without `gemm`. `device` is not
+ * opened, nor the driver initialised: what is known without is said. Any thread. */
 MSCCLC_API mscclc_result_t mscclc_overlap_backends(int32_t device, char **text);
 /* Waits for all on its device; before or after mscclc_comm_destroy(). No graph may run it then. */
 MSCCLC_API mscclc_result_t mscclc_overlap_destroy(mscclc_overlap_t *overlap);

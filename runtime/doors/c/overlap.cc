@@ -212,9 +212,11 @@ mscclc_result_t mscclc_overlap_backends(int32_t device, char** text) {
       const auto why = fmt::format("'device' is {}, which is no GPU and not MSCCLC_HOST", device);
       return refuse("mscclc_overlap_backends", why.c_str());
     }
-    const auto backends = overlap_backends({.device = on_host ? "" : cuda::why_no_gpu_part(),
+    // cuBLASLt last: cuBLASMp brings one.
+    const auto backends = overlap_backends({.device = on_host ? "" : cuda::why_no_gpu(device),
                                             .nccl = nccl_library(on_host).missing,
-                                            .cublasmp = cublasmp_library(on_host).missing});
+                                            .cublasmp = cublasmp_library(on_host).missing,
+                                            .gemms = on_host ? "" : cuda::why_no_cublaslt()});
     *text = json_text([&](JsonWriter& json) {
       json.list(backends, [&](const OverlapBackend& backend) {
         json.object("name", backend.name, "available", backend.available, "why", backend.why);
