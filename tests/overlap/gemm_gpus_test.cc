@@ -78,8 +78,8 @@ class FailedProduct final : public GemmProvider {
   World& world_;
 };
 
-/// Launches that a node of a graph comes after.
-size_t launches_before(World& world, cuda::abi::GraphNode node) {
+/// What a node of a graph comes after.
+std::set<cuda::abi::GraphNode> nodes_before(World& world, cuda::abi::GraphNode node) {
   std::set<cuda::abi::GraphNode> before;
   std::vector<cuda::abi::GraphNode> ahead = {node};
   while (!ahead.empty()) {
@@ -89,6 +89,12 @@ size_t launches_before(World& world, cuda::abi::GraphNode node) {
       if (before.insert(edge).second) ahead.push_back(edge);
     }
   }
+  return before;
+}
+
+/// Launches that it comes after.
+size_t launches_before(World& world, cuda::abi::GraphNode node) {
+  const auto before = nodes_before(world, node);
   const std::lock_guard lock(world.launching);
   return static_cast<size_t>(std::ranges::count_if(
       world.nodes, [&](cuda::abi::GraphNode launch) { return before.contains(launch); }));
@@ -212,6 +218,26 @@ TEST_CASE("the first run may be captured, and puts the same on streams as one th
   }
 }
 
+TEST_CASE("a plan's launches get room before the products: its stream is urgent") {
+  const auto urgent_streams = [](const char* backend) {
+    World world({.devices = 2});
+    world.most_threads = 1024;
+    FakeProducts products(world);
+    std::barrier together(2);
+    std::atomic<int> urgent = 0;
+    const auto body = [&](Overlap&, const OverlapCall&, StreamHandle) {
+      together.arrive_and_wait();
+      urgent = world.fake.urgent_streams();
+      together.arrive_and_wait();
+      return "";
+    };
+    CHECK(on_fake_gpus(world, &products, gemm_on_gpus(OverlapKind::allgather_gemm, backend),
+                       body) == "");
+    return urgent.load();
+  };
+  CHECK(urgent_streams("mscclc") == urgent_streams("serial") + 2);  // one at each rank
+}
+
 TEST_CASE("what follows a run that failed half-way comes after all that the run has begun") {
   constexpr Expected kAll[] = {
       // The plan and its end, the first product.
@@ -245,6 +271,49 @@ TEST_CASE("what follows a run that failed half-way comes after all that the run 
     CHECK(said.find("no second product") != std::string::npos);
     CHECK(said.find("it ran") == std::string::npos);
     CHECK(said.find("not joined") == std::string::npos);
+    world.check_clean();
+  }
+}
+
+TEST_CASE("what was gathered is copied beside the last products, and before what follows the run") {
+  constexpr Expected kAll[] = {
+      // The plan, its end, four products, and two flags to wait for.
+      {OverlapKind::allgather_gemm, "mscclc", 1 + 1 + 4 + 2},
+      {OverlapKind::alltoall_gemm, "mscclc", 1 + 1 + 4 + 2},
+      {OverlapKind::allgather_gemm, "copy_engine", 1 + 1 + 4 + 2},
+      {OverlapKind::alltoall_gemm, "copy_engine", 1 + 1 + 4 + 2},
+  };
+  for (const Expected& expected : kAll) {
+    World world({.devices = 2});
+    world.most_threads = 1024;
+    FakeProducts products(world);
+    INFO(name(expected.kind) << " " << expected.backend);
+    const auto body = [&](Overlap& object, const OverlapCall& call,
+                          StreamHandle stream) -> std::string {
+      Diagnostics d;
+      OverlapCall returned = call;
+      returned.gathered = static_cast<uint8_t*>(call.out[0]) + (1 << 20);
+      world.fake.begin_capture(cuda::abi::kCaptureModeGlobal, stream);
+      const bool ran = object.run(returned, stream, d);
+      const auto next = world.fake.launch(stream, 0, 1);
+      world.fake.end_capture();
+      if (!ran) return testing::text(d);
+      size_t own = 0, all = 0;
+      for (const auto& before : nodes_before(world, next)) {
+        const auto copies = world.fake.copy_nodes();
+        if (std::ranges::find(copies, before) == copies.end()) continue;
+        const size_t launches = launches_before(world, before);
+        own += launches == 0;
+        all += launches == 2;  // the plan and its end
+      }
+      const bool copies_own = std::string_view(expected.backend) == "copy_engine";
+      return own == (copies_own ? 1 : 0) && all == 1 &&
+                     launches_before(world, next) == expected.kernels
+                 ? ""
+                 : fmt::format("{} copies before the plan, {} after it", own, all);
+    };
+    CHECK(on_fake_gpus(world, &products, gemm_on_gpus(expected.kind, expected.backend), body) ==
+          "");
     world.check_clean();
   }
 }

@@ -57,8 +57,7 @@ class CopyEngine final : public Backend {
     return job_.device.copy(own_place(), own_part, part_bytes(), place.stream, diagnostics) &&
            plan_.launch(exchanges ? place.call.a : own_place(), plan_.reached(), place,
                         diagnostics) &&
-           plan_.multiply_after(own_rows(job_, place.call.a), place, diagnostics) &&
-           plan_.give_gathered(place, diagnostics);
+           plan_.multiply_after(own_rows(job_, place.call.a), place, diagnostics);
   }
 
   /// Of owners' sums, in place.

@@ -30,8 +30,7 @@ class Flagged final : public Backend {
              plan_.multiply_for(partial, partial, place, diagnostics);
     }
     return plan_.launch(place.call.a, plan_.reached(), place, diagnostics) &&
-           plan_.multiply_after(own_rows(job_, place.call.a), place, diagnostics) &&
-           plan_.give_gathered(place, diagnostics);
+           plan_.multiply_after(own_rows(job_, place.call.a), place, diagnostics);
   }
   void join(StreamHandle stream) override { plan_.join_failed(stream); }
 

@@ -94,7 +94,7 @@ bool PlanBeside::multiply_after(const void* own, const RunPlace& place, Diagnost
       return false;
     }
   }
-  return join(place.stream, diagnostics);
+  return give_gathered(place.call, diagnostics) && join(place.stream, diagnostics);
 }
 
 bool PlanBeside::multiply_for(void* partial, void* own, const RunPlace& place,
@@ -113,10 +113,11 @@ bool PlanBeside::multiply_for(void* partial, void* own, const RunPlace& place,
   return join(place.stream, diagnostics);
 }
 
-bool PlanBeside::give_gathered(const RunPlace& place, Diagnostics& diagnostics) {
-  return place.call.gathered == nullptr ||
-         job_.device.copy(place.call.gathered, reached(), message_bytes(job_.config), place.stream,
-                          diagnostics);
+/// After the plan, so beside the last products. It is put on its stream after all that waits for
+/// flags, which in one hardware queue would come after the copy, too.
+bool PlanBeside::give_gathered(const OverlapCall& call, Diagnostics& diagnostics) {
+  return call.gathered == nullptr ||
+         job_.device.copy(call.gathered, reached(), message_bytes(job_.config), side_, diagnostics);
 }
 
 }  // namespace mscclc::overlap
