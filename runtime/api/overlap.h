@@ -122,6 +122,8 @@ class OtherGemms {
   /// Queues a run: all but OverlapCall::gathered, and the bias of a sum. False: reported.
   [[nodiscard]] virtual bool run(const OverlapCall& call, StreamHandle stream,
                                  Diagnostics& diagnostics) = 0;
+  /// Of the device, in bytes.
+  virtual uint64_t held_bytes() const = 0;
   /// Ends what waits for other ranks, one of which has failed: no run follows.
   virtual void abort() = 0;
 };
@@ -206,6 +208,9 @@ class Overlap {
   const OverlapChoice* choice_in_graphs() const;
   /// Of OverlapCall, in bytes.
   uint64_t workspace_bytes() const;
+  /// Of the device, that it holds besides a workspace of the caller's. (What plans of collectives
+  /// share is the communicator's.)
+  uint64_t held_bytes() const;
   /// Queues a run: after what is on the stream, and before what comes on it. Runs of one object
   /// follow one another. All ranks make the same runs in the same order, and capture the same ones.
   [[nodiscard]] bool run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics);

@@ -103,10 +103,12 @@ size_t launches_before(World& world, cuda::abi::GraphNode node) {
 /// What a rank does with its object; "" if all was well.
 using ObjectBody = std::function<std::string(Overlap&, const OverlapCall&, StreamHandle)>;
 
-/// Two ranks, each with a GPU, that make one object.
+/// Two ranks, each with a GPU, that make one object. `most`: gets what was allocated meanwhile on
+/// rank 0's at most.
 std::string on_fake_gpus(
     World& world, GemmProvider* provider, const OverlapConfig& config, const ObjectBody& body,
-    const std::shared_ptr<PlanProvider>& library = testing::compiled_in_library()) {
+    const std::shared_ptr<PlanProvider>& library = testing::compiled_in_library(),
+    uint64_t* most = nullptr) {
   static const auto programs = builtin_overlap_programs();
   cuda::ContextKeeper keeper;
   return testing::run_threads(
@@ -125,6 +127,7 @@ std::string on_fake_gpus(
         const auto object =
             Overlap::create(owner, config, {.programs = programs, .gemm = provider}, d);
         if (object == nullptr) return testing::text(d);
+        if (most != nullptr && communicator.rank() == 0) *most = world.fake.most_allocated(0);
         const auto memory = device.allocate(1 << 26, "matrices", d);
         if (memory == nullptr) return testing::text(d);
         uint8_t* const at = memory->data();
@@ -236,6 +239,52 @@ TEST_CASE("a plan's launches get room before the products: its stream is urgent"
     return urgent.load();
   };
   CHECK(urgent_streams("mscclc") == urgent_streams("serial") + 2);  // one at each rank
+}
+
+TEST_CASE("making an object takes no more memory for its first calls than they need") {
+  constexpr uint64_t kSide = 4096, kMatrix = kSide * kSide * 2, kSmall = 8 << 20;
+  struct {
+    OverlapKind kind;
+    const char* backend;
+    double most, held;  ///< matrices: while it is made, and of the object
+  } constexpr kAll[] = {
+      // A product of zeros has its B, and all else there. The library's call has the message and a
+      // part, beside the workspace; or the message only, in place. Its plan takes what is last.
+      {OverlapKind::allgather_gemm, "mscclc", 1, 1},
+      {OverlapKind::allgather_gemm, "serial", 1.5 + 1 + 1, 1},
+      {OverlapKind::gemm_reducescatter, "serial", 1.5 + 1 + 1, 1},
+      {OverlapKind::alltoall_gemm, "serial", 2 + 1 + 1, 1},
+      {OverlapKind::gemm_allreduce, "serial", 1 + 1.5, 0},
+      // What others reach, the partial sums, and the library's call, in place.
+      {OverlapKind::gemm_allreduce, "copy_engine", 1 + 1 + 1 + 1, 1 + 1},
+      // What others write is the plan's scratch: of a chunk of each other rank.
+      {OverlapKind::gemm_reducescatter, "mscclc", 1 + 0.5, 1 + 0.5},
+  };
+  for (const auto& [kind, backend, most, held] : kAll) {
+    INFO(name(kind) << " " << backend);
+    std::atomic<uint64_t> bytes = 0;  // the same at both ranks
+    const auto most_for = [&](uint64_t side) {
+      World world({.devices = 2});
+      world.most_threads = 1024;
+      FakeProducts products(world);
+      OverlapConfig config = gemm_on_gpus(kind, backend);
+      config.m = config.k = config.n[0] = side;
+      const auto body = [&](Overlap& object, const OverlapCall&, StreamHandle) {
+        bytes = object.held_bytes();
+        return "";
+      };
+      uint64_t most_bytes = 0;
+      CHECK(on_fake_gpus(world, &products, config, body, testing::compiled_in_library(),
+                         &most_bytes) == "");
+      world.check_clean();
+      return most_bytes;
+    };
+    const uint64_t small = most_for(64), large = most_for(kSide) - small;
+    CHECK(large <= static_cast<uint64_t>(most * kMatrix));
+    CHECK(large + kSmall > static_cast<uint64_t>(most * kMatrix));
+    CHECK(bytes >= static_cast<uint64_t>(held * kMatrix));
+    CHECK(bytes < static_cast<uint64_t>(held * kMatrix) + 4096);  // flags
+  }
 }
 
 TEST_CASE("what follows a run that failed half-way comes after all that the run has begun") {

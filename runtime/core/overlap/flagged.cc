@@ -10,6 +10,7 @@ class Flagged final : public Backend {
 
   /// The partial sums of a ReduceScatter: what others reach is the object's own.
   uint64_t workspace_bytes() const override { return scatters() ? message_bytes(job_.config) : 0; }
+  uint64_t held_bytes() const override { return plan_.held_bytes(); }
   const std::vector<Tile>& tiles() const override { return plan_.tiles(); }
   const void* sum_place() const override {
     return job_.config.kind == OverlapKind::gemm_allreduce ? plan_.reached() : nullptr;

@@ -34,15 +34,23 @@ bool PlanBeside::prepare(uint32_t instances, bool reaches, Diagnostics& diagnost
   return reached_ != nullptr;
 }
 
+LoadOptions PlanBeside::load_options() const {
+  return {.max_bytes = message_bytes(job_.config),
+          .dtype = message_dtype(job_.config),
+          .zero_copy = true,
+          .in_order = true,
+          .keeps_order = false};
+}
+
+uint64_t PlanBeside::held_bytes() const {
+  const auto of_plan = memory_of(*plan_, load_options());
+  return (of_plan ? of_plan->scratch : 0) + words_->bytes() +
+         (reached_ != nullptr ? reached_->bytes() : 0);
+}
+
 bool PlanBeside::connect(Diagnostics& diagnostics) {
   Communicator& communicator = *job_.owner.communicator;
-  executable_ = communicator.load(plan_,
-                                  {.max_bytes = message_bytes(job_.config),
-                                   .dtype = message_dtype(job_.config),
-                                   .zero_copy = true,
-                                   .in_order = true,
-                                   .keeps_order = false},
-                                  diagnostics);
+  executable_ = communicator.load(plan_, load_options(), diagnostics);
   if (executable_ == nullptr) return false;
   if (reached_ == nullptr) return true;
   registered_ = communicator.register_buffer(reached_->data(), reached_->bytes(), diagnostics);

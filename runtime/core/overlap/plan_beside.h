@@ -32,6 +32,9 @@ class PlanBeside {
   /// What other ranks reach: the plan's output at least, where `allocates`.
   uint8_t* reached() const { return reached_->data(); }
 
+  /// What it has taken of the device.
+  uint64_t held_bytes() const;
+
   /// Compiles and allocates. `reaches`: peers reach memory of the object's own. False: reported.
   [[nodiscard]] bool prepare(uint32_t instances, bool reaches, Diagnostics& diagnostics);
   /// Loads and registers; collective. False: reported.
@@ -64,6 +67,7 @@ class PlanBeside {
   bool bind(const void* input, void* output, Diagnostics& diagnostics);
   bool give_gathered(const OverlapCall& call, Diagnostics& diagnostics);
   bool join(StreamHandle stream, Diagnostics& diagnostics);
+  LoadOptions load_options() const;
 
   const Job& job_;
   const std::string program_;

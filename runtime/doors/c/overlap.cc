@@ -191,6 +191,7 @@ mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t* overlap, char** text) {
       };
       json.open('{');
       members(of.choice());
+      json.members("memory", of.held_bytes());
       if (const OverlapChoice* const captured = of.choice_in_graphs()) {
         json.members("in_graphs", [&] {
           json.open('{');

@@ -114,7 +114,7 @@ static void check_explained(mscclc_overlap_t *overlap) {
   OK(mscclc_overlap_explain(overlap, &text));
   CHECK(strcmp(text,
                "{\"backend\": \"mscclc\", \"chunks\": 2, \"budget\": 16, \"why\": \"asked for by "
-               "name\"}") == 0);
+               "name\", \"memory\": 536}") == 0);
   mscclc_free(text);
   OK(mscclc_overlap_workspace(overlap, &bytes));
   CHECK(bytes == 256); /* 100 for products, in whole parts */
