@@ -217,7 +217,7 @@ class Overlap:
 
     def explain(self) -> Dict[str, Any]:
         """What runs: "backend", "chunks", "budget" and "why"; "in_graphs", the same for runs that are captured, where
-        they differ."""
+        they differ; "memory": bytes of the device that the object holds."""
         return _json(library().mscclc_overlap_explain, self._handle)
 
     def close(self) -> None:

@@ -212,7 +212,7 @@ def scaled_matmul_reduce_scatter(
 
 
 def backends(device: Any = "cpu") -> List[Dict[str, Any]]:
-    """All backends, each with "name", "available" and "why"; needs no group."""
+    """All backends, each with "name", "available" and "why"; needs no group, and does not initialise CUDA."""
     of = torch.device(device)
     if of.type not in ("cpu", "cuda"):
         raise UsageError(f"tensors of cpu or cuda are multiplied, not of {of}")

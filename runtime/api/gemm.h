@@ -97,9 +97,9 @@ class GemmStreams {
   [[nodiscard]] virtual bool multiply(GemmProvider& provider, const Gemm& gemm, StreamHandle stream,
                                       std::function<void(const Diagnostics&)> failed,
                                       Diagnostics& diagnostics) = 0;
-  /// Makes one product of zeros on memory of its own, and waits: where kernels are loaded at their
-  /// first launch, which may have to wait for those that run, and they for the product. On
-  /// processors nothing is to be done. False: reported.
+  /// Makes one product of zeros, and waits: where kernels are loaded at their first launch, which
+  /// may have to wait for those that run, and they for the product. All operands are the same
+  /// memory, of its own. On processors nothing is to be done. False: reported.
   [[nodiscard]] virtual bool warm_up(GemmProvider&, const Gemm&, Diagnostics&) { return true; }
   /// The device's own: cuBLASLt on GPUs, a plain one on processors. nullptr: reported.
   [[nodiscard]] virtual std::unique_ptr<GemmProvider> make_provider(Diagnostics& diagnostics) = 0;

@@ -15,6 +15,11 @@ namespace mscclc::cuda {
 std::string why_no_gpu_part();
 inline bool has_gpu_part() { return why_no_gpu_part().empty(); }
 
+/// What speaks against opening GPU `ordinal`, and against products on it by cuBLASLt; "": nothing,
+/// as far as that can be known while the driver is not initialised, which these do not do.
+std::string why_no_gpu(int ordinal);
+std::string why_no_cublaslt();
+
 /// GPUs that this process sees; 0 with the reason reported: no-gpu-part (this build has none),
 /// or what load_driver() says.
 [[nodiscard]] int count_gpus(Diagnostics& diagnostics);

@@ -123,6 +123,8 @@ class OtherGemms {
   /// Queues a run: all but OverlapCall::gathered, and the bias of a sum. False: reported.
   [[nodiscard]] virtual bool run(const OverlapCall& call, StreamHandle stream,
                                  Diagnostics& diagnostics) = 0;
+  /// Of the device, in bytes.
+  virtual uint64_t held_bytes() const = 0;
   /// Ends what waits for other ranks, one of which has failed: no run follows.
   virtual void abort() = 0;
 };
@@ -172,6 +174,7 @@ struct OverlapBackend {
 struct OverlapMissing {
   std::string device = "", nccl = "", cublasmp = "";
   std::string cublasmp_first_uncaptured = "";  ///< as OtherGemmLibrary says it
+  std::string gemms = "";  ///< the device's own products, which a caller's may replace
 };
 /// All of them. Needs no device, and no communicator.
 std::vector<OverlapBackend> overlap_backends(const OverlapMissing& missing);
@@ -208,6 +211,9 @@ class Overlap {
   const OverlapChoice* choice_in_graphs() const;
   /// Of OverlapCall, in bytes.
   uint64_t workspace_bytes() const;
+  /// Of the device, that it holds besides a workspace of the caller's. (What plans of collectives
+  /// share is the communicator's.)
+  uint64_t held_bytes() const;
   /// Queues a run: after what is on the stream, and before what comes on it. Runs of one object
   /// follow one another. All ranks make the same runs in the same order, and capture the same ones.
   [[nodiscard]] bool run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics);

@@ -522,6 +522,26 @@ TEST_CASE("ranks that run objects in another order fail with both calls") {
   }
 }
 
+TEST_CASE("each backend that is not there says what it lacks, and if a caller's GEMM would do") {
+  const auto said = [](const OverlapMissing& missing) {
+    std::string text;
+    for (const OverlapBackend& one : overlap_backends(missing)) {
+      text += one.name + (one.available ? ": there\n" : ": " + one.why + "\n");
+    }
+    return text;
+  };
+  CHECK(said({.nccl = "no NCCL", .gemms = "no GEMMs"}) ==
+        "auto: not there, unless 'gemm' is given: no GEMMs\n"
+        "mscclc: not there, unless 'gemm' is given: no GEMMs\n"
+        "copy_engine: not there, unless 'gemm' is given: no GEMMs\n"
+        "serial: not there, unless 'gemm' is given: no GEMMs\n"
+        "nccl: not there: no NCCL\n"
+        "cublasmp: not there: no GEMMs\n");
+  CHECK(said({.device = "no GPU", .cublasmp = "no library", .gemms = "no GEMMs"}) ==
+        "auto: not there: no GPU\nmscclc: not there: no GPU\ncopy_engine: not there: no GPU\n"
+        "serial: not there: no GPU\nnccl: not there: no GPU\ncublasmp: not there: no GPU\n");
+}
+
 /// Fails in its turn on one rank.
 class FailingGemm final : public GemmProvider {
  public:

@@ -112,8 +112,8 @@ OtherGemmLibrary fake_cublasmp(World& world, const char* first_uncaptured) {
   return {.make = make, .missing = "", .first_uncaptured = first_uncaptured};
 }
 
-/// Launches that a node of a graph comes after.
-size_t launches_before(World& world, cuda::abi::GraphNode node) {
+/// What a node of a graph comes after.
+std::set<cuda::abi::GraphNode> nodes_before(World& world, cuda::abi::GraphNode node) {
   std::set<cuda::abi::GraphNode> before;
   std::vector<cuda::abi::GraphNode> ahead = {node};
   while (!ahead.empty()) {
@@ -123,6 +123,12 @@ size_t launches_before(World& world, cuda::abi::GraphNode node) {
       if (before.insert(edge).second) ahead.push_back(edge);
     }
   }
+  return before;
+}
+
+/// Launches that it comes after.
+size_t launches_before(World& world, cuda::abi::GraphNode node) {
+  const auto before = nodes_before(world, node);
   const std::lock_guard lock(world.launching);
   return static_cast<size_t>(std::ranges::count_if(
       world.nodes, [&](cuda::abi::GraphNode launch) { return before.contains(launch); }));
@@ -131,11 +137,12 @@ size_t launches_before(World& world, cuda::abi::GraphNode node) {
 /// What a rank does with its object; "" if all was well.
 using ObjectBody = std::function<std::string(Overlap&, const OverlapCall&, StreamHandle)>;
 
-/// Two ranks, each with a GPU, that make one object.
+/// Two ranks, each with a GPU, that make one object. `most`: gets what was allocated meanwhile on
+/// rank 0's at most.
 std::string on_fake_gpus(
     World& world, GemmProvider* provider, const OverlapConfig& config, const ObjectBody& body,
     const std::shared_ptr<PlanProvider>& library = testing::compiled_in_library(),
-    const OtherGemmLibrary& cublasmp = {}) {
+    const OtherGemmLibrary& cublasmp = {}, uint64_t* most = nullptr) {
   static const auto programs = builtin_overlap_programs();
   cuda::ContextKeeper keeper;
   return testing::run_threads(
@@ -160,6 +167,7 @@ std::string on_fake_gpus(
                                      .cublasmp = cublasmp};
         const auto object = Overlap::create(owner, config, options, d);
         if (object == nullptr) return testing::text(d);
+        if (most != nullptr && communicator.rank() == 0) *most = world.fake.most_allocated(0);
         const auto memory = device.allocate(1 << 26, "matrices", d);
         if (memory == nullptr) return testing::text(d);
         uint8_t* const at = memory->data();
@@ -303,6 +311,72 @@ TEST_CASE("else that run is refused before anything is on the stream, and later 
   CHECK(old.nodes.size() == 2 * 3 * (2 + 1));
 }
 
+TEST_CASE("a plan's launches get room before the products: its stream is urgent") {
+  const auto urgent_streams = [](const char* backend) {
+    World world({.devices = 2});
+    world.most_threads = 1024;
+    FakeProducts products(world);
+    std::barrier together(2);
+    std::atomic<int> urgent = 0;
+    const auto body = [&](Overlap&, const OverlapCall&, StreamHandle) {
+      together.arrive_and_wait();
+      urgent = world.fake.urgent_streams();
+      together.arrive_and_wait();
+      return "";
+    };
+    CHECK(on_fake_gpus(world, &products, gemm_on_gpus(OverlapKind::allgather_gemm, backend),
+                       body) == "");
+    return urgent.load();
+  };
+  CHECK(urgent_streams("mscclc") == urgent_streams("serial") + 2);  // one at each rank
+}
+
+TEST_CASE("making an object takes no more memory for its first calls than they need") {
+  constexpr uint64_t kSide = 4096, kMatrix = kSide * kSide * 2, kSmall = 8 << 20;
+  struct {
+    OverlapKind kind;
+    const char* backend;
+    double most, held;  ///< matrices: while it is made, and of the object
+  } constexpr kAll[] = {
+      // A product of zeros has its B, and all else there. The library's call has the message and a
+      // part, beside the workspace; or the message only, in place. Its plan takes what is last.
+      {OverlapKind::allgather_gemm, "mscclc", 1, 1},
+      {OverlapKind::allgather_gemm, "serial", 1.5 + 1 + 1, 1},
+      {OverlapKind::gemm_reducescatter, "serial", 1.5 + 1 + 1, 1},
+      {OverlapKind::alltoall_gemm, "serial", 2 + 1 + 1, 1},
+      {OverlapKind::gemm_allreduce, "serial", 1 + 1.5, 0},
+      // What others reach, the partial sums, and the library's call, in place.
+      {OverlapKind::gemm_allreduce, "copy_engine", 1 + 1 + 1 + 1, 1 + 1},
+      // What others write is the plan's scratch: of a chunk of each other rank.
+      {OverlapKind::gemm_reducescatter, "mscclc", 1 + 0.5, 1 + 0.5},
+  };
+  for (const auto& [kind, backend, most, held] : kAll) {
+    INFO(name(kind) << " " << backend);
+    std::atomic<uint64_t> bytes = 0;  // the same at both ranks
+    const auto most_for = [&](uint64_t side) {
+      World world({.devices = 2});
+      world.most_threads = 1024;
+      FakeProducts products(world);
+      OverlapConfig config = gemm_on_gpus(kind, backend);
+      config.m = config.k = config.n[0] = side;
+      const auto body = [&](Overlap& object, const OverlapCall&, StreamHandle) {
+        bytes = object.held_bytes();
+        return "";
+      };
+      uint64_t most_bytes = 0;
+      CHECK(on_fake_gpus(world, &products, config, body, testing::compiled_in_library(), {},
+                         &most_bytes) == "");
+      world.check_clean();
+      return most_bytes;
+    };
+    const uint64_t small = most_for(64), large = most_for(kSide) - small;
+    CHECK(large <= static_cast<uint64_t>(most * kMatrix));
+    CHECK(large + kSmall > static_cast<uint64_t>(most * kMatrix));
+    CHECK(bytes >= static_cast<uint64_t>(held * kMatrix));
+    CHECK(bytes < static_cast<uint64_t>(held * kMatrix) + 4096);  // flags
+  }
+}
+
 TEST_CASE("what follows a run that failed half-way comes after all that the run has begun") {
   constexpr Expected kAll[] = {
       // The plan and its end, the first product.
@@ -336,6 +410,49 @@ TEST_CASE("what follows a run that failed half-way comes after all that the run 
     CHECK(said.find("no second product") != std::string::npos);
     CHECK(said.find("it ran") == std::string::npos);
     CHECK(said.find("not joined") == std::string::npos);
+    world.check_clean();
+  }
+}
+
+TEST_CASE("what was gathered is copied beside the last products, and before what follows the run") {
+  constexpr Expected kAll[] = {
+      // The plan, its end, four products, and two flags to wait for.
+      {OverlapKind::allgather_gemm, "mscclc", 1 + 1 + 4 + 2},
+      {OverlapKind::alltoall_gemm, "mscclc", 1 + 1 + 4 + 2},
+      {OverlapKind::allgather_gemm, "copy_engine", 1 + 1 + 4 + 2},
+      {OverlapKind::alltoall_gemm, "copy_engine", 1 + 1 + 4 + 2},
+  };
+  for (const Expected& expected : kAll) {
+    World world({.devices = 2});
+    world.most_threads = 1024;
+    FakeProducts products(world);
+    INFO(name(expected.kind) << " " << expected.backend);
+    const auto body = [&](Overlap& object, const OverlapCall& call,
+                          StreamHandle stream) -> std::string {
+      Diagnostics d;
+      OverlapCall returned = call;
+      returned.gathered = static_cast<uint8_t*>(call.out[0]) + (1 << 20);
+      world.fake.begin_capture(cuda::abi::kCaptureModeGlobal, stream);
+      const bool ran = object.run(returned, stream, d);
+      const auto next = world.fake.launch(stream, 0, 1);
+      world.fake.end_capture();
+      if (!ran) return testing::text(d);
+      size_t own = 0, all = 0;
+      for (const auto& before : nodes_before(world, next)) {
+        const auto copies = world.fake.copy_nodes();
+        if (std::ranges::find(copies, before) == copies.end()) continue;
+        const size_t launches = launches_before(world, before);
+        own += launches == 0;
+        all += launches == 2;  // the plan and its end
+      }
+      const bool copies_own = std::string_view(expected.backend) == "copy_engine";
+      return own == (copies_own ? 1 : 0) && all == 1 &&
+                     launches_before(world, next) == expected.kernels
+                 ? ""
+                 : fmt::format("{} copies before the plan, {} after it", own, all);
+    };
+    CHECK(on_fake_gpus(world, &products, gemm_on_gpus(expected.kind, expected.backend), body) ==
+          "");
     world.check_clean();
   }
 }

@@ -162,7 +162,9 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
        1},
       {kGather, kEager, 2, Dtype::bf16, 0, 1023, 0, 1000000000, "nccl", 0, 0},
       {OverlapKind::gemm_reducescatter, kEager, 2, Dtype::bf16, 0, 4096, 0, 1000000000,
-       "copy_engine", 4, 0}};
+       "copy_engine", 4, 0},
+      {kGather, kEager, 2, Dtype::f16, 8192, 8192, 0, 1000000000, "mscclc", 1, 16},
+      {kGather, kEager, 2, Dtype::e4m3, 0, 4096, 0, 1000000000, "mscclc", 8, 16}};
   OverlapConfig config{.kind = OverlapKind::allgather_gemm, .m = 2048, .k = 4096, .n = {4096}};
   Diagnostics diagnostics;
   bool one_queue = false;
@@ -184,6 +186,21 @@ TEST_CASE("what was measured decides where nothing is asked for, and says so") {
   CHECK(chosen(2) ==
         "mscclc, 4, 16: measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte: 1024 to 4096 "
         "rows, 100 to 1000000000 flops a byte");
+  // Types of as many bytes serve where there is no row of A's own.
+  config.a_dtype = Dtype::f16;
+  CHECK(chosen(2) ==
+        "mscclc, 4, 16: measured with bf16 for 2 ranks, f16, 2048 rows and 4096 flops a byte: "
+        "1024 to 4096 rows, 100 to 1000000000 flops a byte");
+  config.m = 8192;
+  CHECK(chosen(2).find("mscclc, 1, 16: measured for 2 ranks, f16, ") == 0);
+  config.a_dtype = Dtype::bf16;
+  CHECK(chosen(2).find("serial, 0, 0: nothing was measured for 2 ranks, bf16, ") == 0);
+  config.m = 2048;
+  config.a_dtype = Dtype::e5m2;
+  CHECK(chosen(2).find("mscclc, 8, 16: measured with e4m3 for 2 ranks, e5m2, ") == 0);
+  config.a_dtype = Dtype::f32;
+  CHECK(chosen(2).find("serial, 0, 0: nothing was measured for 2 ranks, f32, ") == 0);
+  config.a_dtype = Dtype::bf16;
   mode = RunMode::captured;
   CHECK(chosen(2) ==
         "copy_engine, 1, 1: measured for 2 ranks, bf16, 2048 rows and 4096 flops a byte, in "

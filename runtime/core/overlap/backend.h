@@ -44,6 +44,8 @@ class Backend {
   virtual ~Backend() = default;
   /// Of a workspace, besides what GEMMs need.
   virtual uint64_t workspace_bytes() const = 0;
+  /// Of the device, besides a workspace, from connect() on.
+  virtual uint64_t held_bytes() const { return 0; }
   /// What can be done without the other ranks, and may fail. False: reported.
   [[nodiscard]] virtual bool prepare(Diagnostics& diagnostics) = 0;
   /// The rest; collective. False: reported.

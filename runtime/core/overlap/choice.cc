@@ -30,21 +30,31 @@ struct FoundRow {
   std::string_view file = "";
 };
 
+/// The type whose rows serve where a table has none of A's: of as many bytes, at the same rate.
+Dtype stand_in_for(Dtype dtype) {
+  if (dtype == Dtype::f16) return Dtype::bf16;
+  return dtype == Dtype::e5m2 ? Dtype::e4m3 : dtype;
+}
+
 FoundRow find_row(const OverlapConfig& config, const ChoiceFacts& facts) {
   const double intensity = intensity_of(config);
-  const auto fits = [&](const MeasuredChoice& row) {
-    return row.kind == config.kind && row.mode == facts.mode && row.ranks == facts.ranks &&
-           (row.gemm == MeasuredGemm::any || !facts.given_gemm) && row.dtype == config.a_dtype &&
-           row.least_rows <= config.m && config.m <= row.most_rows &&
-           static_cast<double>(row.least_intensity) <= intensity &&
-           intensity <= static_cast<double>(row.most_intensity);
+  const auto first_of = [&](std::span<const MeasuredChoice> rows) -> const MeasuredChoice* {
+    for (const Dtype dtype : {config.a_dtype, stand_in_for(config.a_dtype)}) {
+      const auto found = std::ranges::find_if(rows, [&](const MeasuredChoice& row) {
+        return row.kind == config.kind && row.mode == facts.mode && row.ranks == facts.ranks &&
+               (row.gemm == MeasuredGemm::any || !facts.given_gemm) && row.dtype == dtype &&
+               row.least_rows <= config.m && config.m <= row.most_rows &&
+               static_cast<double>(row.least_intensity) <= intensity &&
+               intensity <= static_cast<double>(row.most_intensity);
+      });
+      if (found != rows.end()) return &*found;
+    }
+    return nullptr;
   };
   for (const MeasuredTable& table : facts.own) {
-    const auto found = std::ranges::find_if(table.rows, fits);
-    if (found != table.rows.end()) return {&*found, table.file};
+    if (const auto* const found = first_of(table.rows)) return {found, table.file};
   }
-  const auto found = std::ranges::find_if(facts.rows, fits);
-  return found == facts.rows.end() ? FoundRow() : FoundRow{&*found};
+  return {first_of(facts.rows)};
 }
 
 /// The order in which a backend adds up, unless it keeps all. (NCCL's documents promise no more
@@ -154,15 +164,18 @@ void pick(const OverlapConfig& config, const ChoiceFacts& facts, OverlapChoice& 
     choice.why = "nothing was measured for " + shape;
     return;
   }
+  const std::string with =
+      row->dtype == config.a_dtype ? "" : fmt::format(" with {}", mscclc::info(row->dtype).name);
   const std::string why_not = why_not_measured(*row, config, facts);
   if (!why_not.empty()) {
-    choice.why = fmt::format("{} was measured for {}{}, but {}", row->backend, shape, by, why_not);
+    choice.why =
+        fmt::format("{} was measured{} for {}{}, but {}", row->backend, with, shape, by, why_not);
     return;
   }
   choice = choice_of(*row, config);
   choice.why =
-      fmt::format("measured for {}: {} to {} rows, {} to {} flops a byte{}", shape, row->least_rows,
-                  row->most_rows, row->least_intensity, row->most_intensity, by);
+      fmt::format("measured{} for {}: {} to {} rows, {} to {} flops a byte{}", with, shape,
+                  row->least_rows, row->most_rows, row->least_intensity, row->most_intensity, by);
 }
 
 }  // namespace
@@ -262,9 +275,13 @@ std::vector<OverlapBackend> overlap_backends(const OverlapMissing& missing) {
   using namespace overlap;
   const auto backend = [&](std::string_view name, std::string_view what,
                            const std::string& library) {
-    const std::string& why_not = missing.device.empty() ? library : missing.device;
-    return OverlapBackend{std::string(name), why_not.empty(),
-                          why_not.empty() ? std::string(what) : "not there: " + why_not};
+    const std::string& lacks = missing.device.empty() ? library : missing.device;
+    const bool may_be_given = lacks.empty() && name != kCublasMp;
+    const std::string& why_not = lacks.empty() ? missing.gemms : lacks;
+    if (why_not.empty()) return OverlapBackend{std::string(name), true, std::string(what)};
+    return OverlapBackend{
+        std::string(name), false,
+        (may_be_given ? "not there, unless 'gemm' is given: " : "not there: ") + why_not};
   };
   std::string cublasmp = "cuBLASMp's GEMMs, which communicate themselves";
   if (!missing.cublasmp_first_uncaptured.empty()) {

@@ -31,10 +31,15 @@ class CopyEngine final : public Backend {
   uint64_t workspace_bytes() const override {
     return job_.kind().sums ? message_bytes(job_.config) : 0;
   }
+  uint64_t held_bytes() const override { return plan_.held_bytes(); }
   const std::vector<Tile>& tiles() const override { return plan_.tiles(); }
   bool prepare(Diagnostics& diagnostics) override {
     return plan_.prepare(1, true, diagnostics) &&
-           (!to_all() || calls_.prepare(sums_of_all(), part_bytes() * job_.rank, 0, diagnostics));
+           (!to_all() || calls_.prepare(sums_of_all(),
+                                        {.input = part_bytes() * job_.rank,
+                                         .output = 0,
+                                         .bytes = message_bytes(job_.config)},
+                                        diagnostics));
   }
   bool connect(Diagnostics& diagnostics) override {
     return plan_.connect(diagnostics) && (!to_all() || calls_.load(diagnostics));
@@ -57,8 +62,7 @@ class CopyEngine final : public Backend {
     return job_.device.copy(own_place(), own_part, part_bytes(), place.stream, diagnostics) &&
            plan_.launch(exchanges ? place.call.a : own_place(), plan_.reached(), place,
                         diagnostics) &&
-           plan_.multiply_after(own_rows(job_, place.call.a), place, diagnostics) &&
-           plan_.give_gathered(place, diagnostics);
+           plan_.multiply_after(own_rows(job_, place.call.a), place, diagnostics);
   }
 
   /// Of owners' sums, in place.

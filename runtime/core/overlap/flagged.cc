@@ -10,6 +10,7 @@ class Flagged final : public Backend {
 
   /// The partial sums of a ReduceScatter: what others reach is the object's own.
   uint64_t workspace_bytes() const override { return scatters() ? message_bytes(job_.config) : 0; }
+  uint64_t held_bytes() const override { return plan_.held_bytes(); }
   const std::vector<Tile>& tiles() const override { return plan_.tiles(); }
   const void* sum_place() const override {
     return job_.config.kind == OverlapKind::gemm_allreduce ? plan_.reached() : nullptr;
@@ -30,8 +31,7 @@ class Flagged final : public Backend {
              plan_.multiply_for(partial, partial, place, diagnostics);
     }
     return plan_.launch(place.call.a, plan_.reached(), place, diagnostics) &&
-           plan_.multiply_after(own_rows(job_, place.call.a), place, diagnostics) &&
-           plan_.give_gathered(place, diagnostics);
+           plan_.multiply_after(own_rows(job_, place.call.a), place, diagnostics);
   }
   void join(StreamHandle stream) override { plan_.join_failed(stream); }
 

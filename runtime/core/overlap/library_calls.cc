@@ -7,15 +7,13 @@
 
 namespace mscclc::overlap {
 
-bool LibraryCalls::prepare(CollectiveCall call, uint64_t input_offset, uint64_t output_offset,
-                           Diagnostics& diagnostics) {
+bool LibraryCalls::prepare(CollectiveCall call, const Offsets& at, Diagnostics& diagnostics) {
   Collectives& collectives = *job_.owner.collectives;
-  const uint64_t bytes = message_bytes(job_.config);
-  memory_ = job_.device.allocate(2 * bytes, "a GEMM's first call", diagnostics);
+  memory_ = job_.device.allocate(at.bytes, "a GEMM's first call", diagnostics);
   stream_ = job_.device.create_stream(diagnostics);
   if (memory_ == nullptr || stream_ == nullptr) return false;
-  call.input = memory_->data() + input_offset;
-  call.output = memory_->data() + output_offset;
+  call.input = memory_->data() + at.input;
+  call.output = memory_->data() + at.output;
   for (const bool captured : {false, true}) {
     plans_[captured] = collectives.choose_once(call, captured, nullptr, diagnostics);
     if (diagnostics.has_errors()) return false;

@@ -17,11 +17,13 @@ class LibraryCalls {
   LibraryCalls(const LibraryCalls&) = delete;
   LibraryCalls& operator=(const LibraryCalls&) = delete;
 
+  /// Where a call's buffers lie in memory of so many bytes, of which load() has need.
+  struct Offsets {
+    uint64_t input, output, bytes;
+  };
   /// Picks plans for calls like this one, captured or not, once and for all, and takes what load()
-  /// needs. Of the call's buffers only their offsets in memory of twice the message matter. False:
-  /// reported.
-  [[nodiscard]] bool prepare(CollectiveCall call, uint64_t input_offset, uint64_t output_offset,
-                             Diagnostics& diagnostics);
+  /// needs. Of the call's buffers only the offsets matter. False: reported.
+  [[nodiscard]] bool prepare(CollectiveCall call, const Offsets& at, Diagnostics& diagnostics);
   /// Loads and binds them; collective, once all ranks have prepared. False: reported, on all ranks.
   [[nodiscard]] bool load(Diagnostics& diagnostics);
   [[nodiscard]] bool call(const CollectiveCall& call, StreamHandle stream,

@@ -11,6 +11,7 @@ class OtherLibraryGemms final : public Backend {
   explicit OtherLibraryGemms(const Job& job) : job_(job) {}
 
   uint64_t workspace_bytes() const override { return 0; }
+  uint64_t held_bytes() const override { return gemms_->held_bytes(); }
   bool prepare(Diagnostics&) override { return true; }
   bool connect(Diagnostics& diagnostics) override {
     gemms_ = job_.options.cublasmp.make(*job_.owner.communicator, job_.config, diagnostics);

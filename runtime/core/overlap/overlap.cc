@@ -45,6 +45,7 @@ struct Overlap::State {
     return ways_.size() > 1 ? &choices_.back() : nullptr;
   }
   uint64_t workspace_bytes() const;
+  uint64_t held_bytes() const;
   bool report_failure(Diagnostics& diagnostics);
   Device& device() const { return *owner_.device; }
 
@@ -143,6 +144,12 @@ uint64_t Overlap::State::workspace_bytes() const {
   for (const auto& way : ways_) most = std::max(most, way->backend().workspace_bytes());
   const uint64_t all = gemm_bytes_ + most;
   return config_.own_workspace || all == 0 ? all : all + kPart - kAlignment;
+}
+
+uint64_t Overlap::State::held_bytes() const {
+  uint64_t all = workspace_ != nullptr ? workspace_->bytes() : 0;
+  for (const auto& way : ways_) all += way->backend().held_bytes();
+  return all;
 }
 
 bool Overlap::State::make_ways(Diagnostics& diagnostics) {
@@ -299,6 +306,7 @@ std::unique_ptr<Overlap> Overlap::create(OverlapOwner owner, const OverlapConfig
 const OverlapChoice& Overlap::choice() const { return state_->choice(); }
 const OverlapChoice* Overlap::choice_in_graphs() const { return state_->choice_in_graphs(); }
 uint64_t Overlap::workspace_bytes() const { return state_->workspace_bytes(); }
+uint64_t Overlap::held_bytes() const { return state_->held_bytes(); }
 bool Overlap::check(Diagnostics& diagnostics) const { return state_->report_failure(diagnostics); }
 Device& Overlap::device() const { return state_->device(); }
 bool Overlap::run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics) {

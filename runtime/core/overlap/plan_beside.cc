@@ -34,15 +34,23 @@ bool PlanBeside::prepare(uint32_t instances, bool reaches, Diagnostics& diagnost
   return reached_ != nullptr;
 }
 
+LoadOptions PlanBeside::load_options() const {
+  return {.max_bytes = message_bytes(job_.config),
+          .dtype = message_dtype(job_.config),
+          .zero_copy = true,
+          .in_order = true,
+          .keeps_order = false};
+}
+
+uint64_t PlanBeside::held_bytes() const {
+  const auto of_plan = memory_of(*plan_, load_options());
+  return (of_plan ? of_plan->scratch : 0) + words_->bytes() +
+         (reached_ != nullptr ? reached_->bytes() : 0);
+}
+
 bool PlanBeside::connect(Diagnostics& diagnostics) {
   Communicator& communicator = *job_.owner.communicator;
-  executable_ = communicator.load(plan_,
-                                  {.max_bytes = message_bytes(job_.config),
-                                   .dtype = message_dtype(job_.config),
-                                   .zero_copy = true,
-                                   .in_order = true,
-                                   .keeps_order = false},
-                                  diagnostics);
+  executable_ = communicator.load(plan_, load_options(), diagnostics);
   if (executable_ == nullptr) return false;
   if (reached_ == nullptr) return true;
   registered_ = communicator.register_buffer(reached_->data(), reached_->bytes(), diagnostics);
@@ -94,7 +102,7 @@ bool PlanBeside::multiply_after(const void* own, const RunPlace& place, Diagnost
       return false;
     }
   }
-  return join(place.stream, diagnostics);
+  return give_gathered(place.call, diagnostics) && join(place.stream, diagnostics);
 }
 
 bool PlanBeside::multiply_for(void* partial, void* own, const RunPlace& place,
@@ -113,10 +121,11 @@ bool PlanBeside::multiply_for(void* partial, void* own, const RunPlace& place,
   return join(place.stream, diagnostics);
 }
 
-bool PlanBeside::give_gathered(const RunPlace& place, Diagnostics& diagnostics) {
-  return place.call.gathered == nullptr ||
-         job_.device.copy(place.call.gathered, reached(), message_bytes(job_.config), place.stream,
-                          diagnostics);
+/// After the plan, so beside the last products. It is put on its stream after all that waits for
+/// flags, which in one hardware queue would come after the copy, too.
+bool PlanBeside::give_gathered(const OverlapCall& call, Diagnostics& diagnostics) {
+  return call.gathered == nullptr ||
+         job_.device.copy(call.gathered, reached(), message_bytes(job_.config), side_, diagnostics);
 }
 
 }  // namespace mscclc::overlap

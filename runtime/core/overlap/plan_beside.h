@@ -1,6 +1,6 @@
 // A plan with flags on a stream of its own, beside the GEMMs of tiles on the caller's:
 //
-//   gathers   plan's stream   kernel: parts arrive, flags are raised ──────── ended
+//   gathers   plan's stream   kernel: parts arrive, flags are raised ──────── ended │ copy of A
 //             caller's        GEMM own │ await f │ GEMM │ await f │ GEMM … │ join
 //   sums      plan's stream   kernel: awaits flags, sends … ──────────────────────────┐
 //             caller's        GEMM │ raise f │ GEMM │ raise f … GEMM own │ raise f │ join
@@ -32,6 +32,9 @@ class PlanBeside {
   /// What other ranks reach: the plan's output at least, where `allocates`.
   uint8_t* reached() const { return reached_->data(); }
 
+  /// What it has taken of the device.
+  uint64_t held_bytes() const;
+
   /// Compiles and allocates. `reaches`: peers reach memory of the object's own. False: reported.
   [[nodiscard]] bool prepare(uint32_t instances, bool reaches, Diagnostics& diagnostics);
   /// Loads and registers; collective. False: reported.
@@ -40,8 +43,9 @@ class PlanBeside {
   /// Puts the plan on its stream, after what is on the caller's. False: reported.
   [[nodiscard]] bool launch(const void* input, void* output, const RunPlace& place,
                             Diagnostics& diagnostics);
-  /// Products of what is gathered, each when its flags are raised. `own`: where the rank's own part
-  /// lies, as own_rows(). False: reported.
+  /// Products of what is gathered, each when its flags are raised; and a copy of it to where the
+  /// run wants it, if it does. `own`: where the rank's own part lies, as own_rows(). False:
+  /// reported.
   [[nodiscard]] bool multiply_after(const void* own, const RunPlace& place,
                                     Diagnostics& diagnostics);
   /// Products that the plan waits for, and their flags. `partial`, `own`: row 0 of [m, n], where
@@ -53,8 +57,6 @@ class PlanBeside {
     Diagnostics ignored;  // the run has reported
     (void)join(stream, ignored);
   }
-  /// Copies what was gathered to where the run wants it, if it does. False: reported.
-  [[nodiscard]] bool give_gathered(const RunPlace& place, Diagnostics& diagnostics);
 
  private:
   static constexpr uint32_t kOwnWords = 2;  ///< after the flags: ended, runs; of gathers
@@ -63,7 +65,9 @@ class PlanBeside {
   uint32_t* ended() const { return word(plan_->flags[0].count); }
   uint32_t* runs() const { return word(plan_->flags[0].count + 1); }
   bool bind(const void* input, void* output, Diagnostics& diagnostics);
+  bool give_gathered(const OverlapCall& call, Diagnostics& diagnostics);
   bool join(StreamHandle stream, Diagnostics& diagnostics);
+  LoadOptions load_options() const;
 
   const Job& job_;
   const std::string program_;

@@ -19,9 +19,7 @@ class Sequence final : public Backend {
   const std::vector<Tile>& tiles() const override { return tiles_; }
   bool prepare(Diagnostics& diagnostics) override {
     if (job_.ranks == 1 || job_.choice.backend != kSerial) return true;
-    const bool in_place = job_.config.kind == OverlapKind::gemm_allreduce;
-    return own_.prepare(call_of(nullptr, nullptr), 0, in_place ? 0 : message_bytes(job_.config),
-                        diagnostics);
+    return own_.prepare(call_of(nullptr, nullptr), offsets(), diagnostics);
   }
 
   bool connect(Diagnostics& diagnostics) override {
@@ -45,6 +43,21 @@ class Sequence final : public Backend {
   std::optional<SumOrder> order() const {
     const SumOrder asked = job_.config.order.value_or(kDefaultOrder);
     return job_.config.chunks != 0 && serves(SumOrder::ranks, asked) ? SumOrder::ranks : asked;
+  }
+
+  /// The message, in place or beside it the other buffer: a part, where not all is exchanged.
+  LibraryCalls::Offsets offsets() const {
+    const uint64_t message = message_bytes(job_.config), part = message / job_.ranks;
+    switch (job_.config.kind) {
+      case OverlapKind::allgather_gemm:
+        return {.input = message, .output = 0, .bytes = message + part};
+      case OverlapKind::gemm_reducescatter:
+        return {.input = 0, .output = message, .bytes = message + part};
+      case OverlapKind::gemm_allreduce:
+        return {.input = 0, .output = 0, .bytes = message};
+      default:
+        return {.input = 0, .output = message, .bytes = 2 * message};
+    }
   }
 
   CollectiveCall call_of(const void* input, void* output) const {

@@ -3,7 +3,9 @@
 #include "executor/cuda/kernel.h"
 #include "runtime/api/gpu.h"
 #include "runtime/devices/cuda/device.h"
+#include "runtime/devices/cuda/driver/seen_gpus.h"
 #include "runtime/devices/cuda/gemm/cublaslt.h"
+#include "runtime/devices/cuda/gemm/cublaslt_library.h"
 #include "runtime/devices/kernels/kernel_maker.h"
 #include "runtime/support/process/per_process.h"
 
@@ -55,6 +57,11 @@ KernelLauncher interpreter() {
 }  // namespace
 
 std::string why_no_gpu_part() { return ""; }
+std::string why_no_gpu(int ordinal) { return why_not_seen(ordinal); }
+std::string why_no_cublaslt() {
+  const auto found = lt::find_library();
+  return found ? "" : found.error().text();
+}
 
 int count_gpus(Diagnostics& diagnostics) {
   const Driver* driver = load_driver(diagnostics);

@@ -12,6 +12,8 @@ void report(Diagnostics& diagnostics) {
 }  // namespace
 
 std::string why_no_gpu_part() { return "this mscclc was built without the GPU part"; }
+std::string why_no_gpu(int) { return why_no_gpu_part(); }
+std::string why_no_cublaslt() { return why_no_gpu_part(); }
 
 int count_gpus(Diagnostics& diagnostics) {
   report(diagnostics);

@@ -196,6 +196,7 @@ mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t* overlap, char** text) {
       };
       json.open('{');
       members(of.choice());
+      json.members("memory", of.held_bytes());
       if (const OverlapChoice* const captured = of.choice_in_graphs()) {
         json.members("in_graphs", [&] {
           json.open('{');
@@ -218,11 +219,12 @@ mscclc_result_t mscclc_overlap_backends(int32_t device, char** text) {
       return refuse("mscclc_overlap_backends", why.c_str());
     }
     const OtherGemmLibrary cublasmp = cublasmp_library(on_host, nullptr);
-    const auto backends =
-        overlap_backends({.device = on_host ? "" : cuda::why_no_gpu_part(),
-                          .nccl = nccl_library(on_host, nullptr).missing,
-                          .cublasmp = cublasmp.missing,
-                          .cublasmp_first_uncaptured = cublasmp.first_uncaptured});
+    // cuBLASLt last: cuBLASMp brings one.
+    const auto backends = overlap_backends({.device = on_host ? "" : cuda::why_no_gpu(device),
+                                            .nccl = nccl_library(on_host, nullptr).missing,
+                                            .cublasmp = cublasmp.missing,
+                                            .cublasmp_first_uncaptured = cublasmp.first_uncaptured,
+                                            .gemms = on_host ? "" : cuda::why_no_cublaslt()});
     *text = json_text([&](JsonWriter& json) {
       json.list(backends, [&](const OverlapBackend& backend) {
         json.object("name", backend.name, "available", backend.available, "why", backend.why);

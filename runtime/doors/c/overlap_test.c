@@ -114,7 +114,7 @@ static void check_explained(mscclc_overlap_t *overlap) {
   OK(mscclc_overlap_explain(overlap, &text));
   CHECK(strcmp(text,
                "{\"backend\": \"mscclc\", \"chunks\": 2, \"budget\": 16, \"why\": \"asked for by "
-               "name\"}") == 0);
+               "name\", \"memory\": 536}") == 0);
   mscclc_free(text);
   OK(mscclc_overlap_workspace(overlap, &bytes));
   CHECK(bytes == 256); /* 100 for products, in whole parts */
@@ -394,7 +394,10 @@ static void check_backends(void) {
   CHECK(text == NULL);
   OK(mscclc_overlap_backends(0, &text));
   if (strstr(text, "true") == NULL) { /* making an object says the same */
-    static const char why[] = "this mscclc was built without the GPU part";
+    const char *const why = strstr(text, "built without") != NULL
+                                ? "this mscclc was built without the GPU part"
+                            : strstr(text, "cannot load") != NULL ? "cannot load the CUDA driver"
+                                                                  : "GEMMs on GPUs need cuBLASLt";
     const uint64_t n = kColumns;
     mscclc_overlap_config_t config = config_of(MSCCLC_ALLGATHER_GEMM, &n);
     mscclc_overlap_t *overlap = NULL;
@@ -405,6 +408,9 @@ static void check_backends(void) {
   } else {
     CHECK(strstr(text, "{\"name\": \"mscclc\", \"available\": true") != NULL);
   }
+  mscclc_free(text);
+  OK(mscclc_overlap_backends(99, &text));
+  CHECK(strstr(text, "true") == NULL);
   mscclc_free(text);
 }
 

@@ -177,6 +177,15 @@ std::vector<abi::GraphNode> FakeGraphs::event_nodes(abi::Graph graph) const {
   return found;
 }
 
+std::vector<abi::GraphNode> FakeGraphs::copy_nodes() const {
+  const std::lock_guard lock(mutex());
+  std::vector<abi::GraphNode> found;
+  for (const auto& [node, entry] : nodes_) {
+    if (entry.kind == NodeEntry::copy) found.push_back(node);
+  }
+  return found;
+}
+
 fake::Capture* FakeGraphs::capture_of(abi::Stream stream) {
   for (auto& [thread, capture] : process().captures) {
     if (capture.ahead.count(stream) != 0) return &capture;

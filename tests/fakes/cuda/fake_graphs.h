@@ -23,6 +23,8 @@ class FakeGraphs : public virtual FakeCore {
   void destroy_graph(abi::Graph graph);
   /// The nodes of a graph that record an event, or wait for one.
   std::vector<abi::GraphNode> event_nodes(abi::Graph graph) const;
+  /// The nodes of all graphs that copy.
+  std::vector<abi::GraphNode> copy_nodes() const;
   /// The nodes that a node comes after.
   std::vector<abi::GraphNode> edges(abi::GraphNode node) const;
 

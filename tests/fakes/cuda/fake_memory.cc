@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace mscclc::cuda {
@@ -76,10 +77,16 @@ uint64_t FakeMemory::allocated(int device) {
   return used(device);
 }
 
+uint64_t FakeMemory::most_allocated(int device) {
+  const std::lock_guard lock(mutex());
+  return most_[device];
+}
+
 std::shared_ptr<fake::Physical> FakeMemory::allocate_physical(int device, uint64_t bytes,
                                                               int handle_types,
                                                               abi::Result& result) {
-  if (bytes > options().memory - used(device)) {
+  const uint64_t before = used(device);
+  if (bytes > options().memory - before) {
     result = abi::kOutOfMemory;
     return nullptr;
   }
@@ -89,6 +96,7 @@ std::shared_ptr<fake::Physical> FakeMemory::allocate_physical(int device, uint64
   memory->handle_types = handle_types;
   memory->id = new_number();
   all_.push_back(memory);
+  most_[device] = std::max(most_[device], before + bytes);
   result = abi::kSuccess;
   return memory;
 }

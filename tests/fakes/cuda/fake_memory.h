@@ -16,6 +16,8 @@ class FakeMemory : public virtual FakeCore {
  public:
   /// Bytes allocated on a GPU.
   uint64_t allocated(int device);
+  /// The most that there were.
+  uint64_t most_allocated(int device);
   /// Contents as the calling process's mapping shows them.
   std::vector<uint8_t> bytes_at(abi::Address address, uint64_t bytes);
   void set_bytes(abi::Address address, const std::vector<uint8_t>& bytes);
@@ -52,6 +54,7 @@ class FakeMemory : public virtual FakeCore {
   std::map<uint64_t, std::shared_ptr<Physical>> descriptors_;  ///< by inode of the pipe
   std::map<uint64_t, int> descriptor_ends_;                    ///< our end of it
   std::vector<std::weak_ptr<Physical>> all_;
+  std::map<int, uint64_t> most_;  ///< by device
   abi::Address next_address_ = kFirstAddress;
 };
 

@@ -116,12 +116,14 @@ inline abi::Graph graph_of(const auto& capture) {
 
 /// A node of a graph: a launch, or a record of an event, or a wait for one.
 struct NodeEntry {
-  enum Kind { launch, record, wait } kind;
+  enum Kind { launch, record, wait, copy } kind;
   std::vector<abi::GraphNode> after;
   abi::Event event = nullptr;
   abi::Address begun = 0;  ///< of a launch
   uint32_t blocks = 0;
   abi::Graph graph = nullptr;
+  abi::Address to = 0, from = 0;  ///< of a copy
+  size_t bytes = 0;
 };
 
 /// What a graph keeps, or its maker.

@@ -199,18 +199,22 @@ void FakeStreams::count_launch(abi::Stream handle, abi::Address begun, uint32_t 
   });
 }
 
+abi::GraphNode FakeStreams::capture_node(abi::Stream stream, NodeEntry entry) {
+  Capture* const capture = capture_of(stream);
+  if (capture == nullptr) return nullptr;
+  std::vector<abi::GraphNode>& ahead = capture->ahead.at(stream);
+  entry.after = ahead;
+  const abi::GraphNode node = add_node(fake::graph_of(*capture), std::move(entry));
+  ahead = {node};
+  return node;
+}
+
 abi::GraphNode FakeStreams::enqueue_launch(abi::Stream handle, abi::Address begun,
                                            uint32_t blocks) {
-  if (Capture* const capture = capture_of(handle); capture != nullptr) {
-    std::vector<abi::GraphNode>& ahead = capture->ahead.at(handle);
-    const abi::GraphNode node =
-        add_node(fake::graph_of(*capture),
-                 {.kind = NodeEntry::launch, .after = ahead, .begun = begun, .blocks = blocks});
-    ahead = {node};
-    return node;
-  }
-  count_launch(handle, begun, blocks);
-  return nullptr;
+  const abi::GraphNode node = capture_node(
+      handle, {.kind = NodeEntry::launch, .after = {}, .begun = begun, .blocks = blocks});
+  if (node == nullptr) count_launch(handle, begun, blocks);
+  return node;
 }
 
 uint32_t FakeStreams::run_launches(void* stream) {
@@ -274,6 +278,9 @@ abi::Result FakeStreams::EventQuery(abi::Event event) {
 
 abi::Result FakeStreams::MemcpyAsync(abi::Address to, abi::Address from, size_t bytes,
                                      abi::Stream stream) {
+  const NodeEntry copy{
+      .kind = NodeEntry::copy, .after = {}, .to = to, .from = from, .bytes = bytes};
+  if (capture_node(stream, copy) != nullptr) return abi::kSuccess;
   Process& p = process();
   return submit(stream, [this, &p, to, from, bytes, device = current_device()] {
     Span target = {}, source = {};
@@ -330,6 +337,7 @@ void FakeStreams::replay_node(abi::GraphNode node, abi::Stream stream,
   const NodeEntry& entry = nodes().at(node);
   for (const abi::GraphNode ahead : entry.after) replay_node(ahead, stream, done);
   if (entry.kind == NodeEntry::launch) count_launch(stream, entry.begun, entry.blocks);
+  if (entry.kind == NodeEntry::copy) MemcpyAsync(entry.to, entry.from, entry.bytes, stream);
   if (entry.kind == NodeEntry::record) EventRecord(entry.event, stream);
   if (entry.kind == NodeEntry::wait) StreamWaitEvent(stream, entry.event, 0);
 }

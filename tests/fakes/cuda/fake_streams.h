@@ -66,6 +66,8 @@ class FakeStreams : public virtual FakeDevices,
   using StreamEntry = fake::StreamEntry;
 
   void count_launch(abi::Stream stream, abi::Address begun, uint32_t blocks);
+  /// A node of the capture that a stream is in; nullptr: it is in none.
+  abi::GraphNode capture_node(abi::Stream stream, fake::NodeEntry entry);
   void replay_node(abi::GraphNode node, abi::Stream stream, std::set<abi::GraphNode>& done);
   abi::Result submit(abi::Stream stream, std::function<void()> work);
   /// Work that is not done, and holds up what follows, while it returns false.

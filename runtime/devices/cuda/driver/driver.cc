@@ -74,9 +74,17 @@ bool initialise(const Driver& driver, Diagnostics& diagnostics) {
 
 /// Never unloaded: memory may be freed by destructors that run when the process ends.
 struct DriverOfProcess {
+  /// False: reported.
+  bool find(Diagnostics& diagnostics) {
+    if (found) return true;
+    void* const library = open_library(diagnostics);
+    found = library != nullptr && fill(library, driver, diagnostics);
+    return found;
+  }
+
   std::mutex mutex;
   Driver driver;
-  bool loaded = false;
+  bool found = false, initialised = false;
 };
 
 }  // namespace
@@ -90,17 +98,18 @@ bool Driver::has_green_contexts() const {
   return StreamGetGreenCtx != nullptr && GreenCtxGetDevResource != nullptr;
 }
 
+const Driver* find_driver(Diagnostics& diagnostics) {
+  auto& here = process_wide<DriverOfProcess>();
+  const std::lock_guard lock(here.mutex);
+  return here.find(diagnostics) ? &here.driver : nullptr;
+}
+
 const Driver* load_driver(Diagnostics& diagnostics) {
   auto& here = process_wide<DriverOfProcess>();
   const std::lock_guard lock(here.mutex);
-  if (here.loaded) return &here.driver;
-  void* library = open_library(diagnostics);
-  if (library == nullptr || !fill(library, here.driver, diagnostics) ||
-      !initialise(here.driver, diagnostics)) {
-    return nullptr;
-  }
-  here.loaded = true;
-  return &here.driver;
+  here.initialised =
+      here.initialised || (here.find(diagnostics) && initialise(here.driver, diagnostics));
+  return here.initialised ? &here.driver : nullptr;
 }
 
 std::string text_of(const Driver& driver, abi::Result result) {

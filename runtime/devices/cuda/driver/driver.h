@@ -26,6 +26,10 @@ struct Driver {
 /// own.
 [[nodiscard]] const Driver* load_driver(Diagnostics& diagnostics);
 
+/// The same, but not initialised by this: a later child of fork() can still have one. nullptr:
+/// reported (no-cuda-driver, cuda-driver-too-old).
+[[nodiscard]] const Driver* find_driver(Diagnostics& diagnostics);
+
 /// "out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
 std::string text_of(const Driver& driver, abi::Result result);
 

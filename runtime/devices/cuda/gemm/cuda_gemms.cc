@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "runtime/api/device.h"
 
@@ -12,35 +11,41 @@ namespace {
 
 abi::Stream driver_stream(StreamHandle stream) { return static_cast<abi::Stream>(stream); }
 
-/// Zeros for each operand of a product.
+/// Zeros that are all operands of a product at once: it writes zeros where it reads them, in any
+/// order. A workspace gets something else, and so has memory of its own.
 class ZeroOperands {
  public:
   explicit ZeroOperands(Device& device) : device_(device) {}
 
   bool fill(Gemm& gemm, uint64_t workspace_bytes, Diagnostics& diagnostics) {
+    const auto bytes = [](uint64_t count, Dtype dtype) { return count * info(dtype).bytes; };
     const uint64_t b_rows = gemm.b_transposed ? gemm.n : gemm.k;
-    gemm.a = take(gemm.m * gemm.a_stride, gemm.a_dtype, diagnostics);
-    gemm.b = take(b_rows * gemm.b_stride, gemm.b_dtype, diagnostics);
-    gemm.d = take(gemm.m * gemm.d_stride, gemm.d_dtype, diagnostics);
-    if (gemm.has_bias) gemm.bias = take(gemm.n, gemm.d_dtype, diagnostics);
+    zeros_ = take(std::max({bytes(gemm.m * gemm.a_stride, gemm.a_dtype),
+                            bytes(b_rows * gemm.b_stride, gemm.b_dtype),
+                            bytes(gemm.m * gemm.d_stride, gemm.d_dtype),
+                            bytes(gemm.n, gemm.d_dtype), uint64_t{sizeof(float)}}),
+                  diagnostics);
+    if (zeros_ == nullptr) return false;
+    gemm.a = gemm.b = gemm.d = zeros_->data();
+    if (gemm.has_bias) gemm.bias = zeros_->data();
     if (gemm.has_scales) {
-      gemm.a_scale = static_cast<const float*>(take(1, Dtype::f32, diagnostics));
-      gemm.b_scale = gemm.a_scale;
+      gemm.a_scale = gemm.b_scale = reinterpret_cast<const float*>(zeros_->data());
     }
     gemm.workspace_bytes = workspace_bytes;
-    if (workspace_bytes > 0) gemm.workspace = take(workspace_bytes, Dtype::u8, diagnostics);
-    return std::ranges::none_of(memory_, [](const auto& piece) { return piece == nullptr; });
+    if (workspace_bytes == 0) return true;
+    workspace_ = take(workspace_bytes, diagnostics);
+    if (workspace_ == nullptr) return false;
+    gemm.workspace = workspace_->data();
+    return true;
   }
 
  private:
-  void* take(uint64_t count, Dtype dtype, Diagnostics& diagnostics) {
-    const auto& piece = memory_.emplace_back(
-        device_.allocate(count * info(dtype).bytes, "a GEMM's first call", diagnostics));
-    return piece == nullptr ? nullptr : piece->data();
+  std::unique_ptr<Memory> take(uint64_t bytes, Diagnostics& diagnostics) {
+    return device_.allocate(bytes, "a GEMM's first call", diagnostics);
   }
 
   Device& device_;
-  std::vector<std::unique_ptr<Memory>> memory_;
+  std::unique_ptr<Memory> zeros_, workspace_;
 };
 
 }  // namespace

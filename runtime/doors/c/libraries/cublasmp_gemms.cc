@@ -94,6 +94,7 @@ class CublasMpGemms final : public OtherGemms {
   /// Collective. False: reported.
   bool make(SharedLibraries& shared, Diagnostics& diagnostics);
   bool run(const OverlapCall& call, StreamHandle stream, Diagnostics& diagnostics) override;
+  uint64_t held_bytes() const override { return room_bytes_; }
   void abort() override { ranks_->abort(); }
 
  private:
