@@ -479,7 +479,7 @@ c10::intrusive_ptr<c10d::Backend> MscclcBackend::split(const c10::intrusive_ptr<
   Settings settings;
   PartOfGroup part{.rank = static_cast<int>(mine - ranks.begin()),
                    .size = static_cast<int>(ranks.size()),
-                   .name = options->group_name,
+                   .name = group_name_of(*options),
                    .parent = settings_.group,
                    .timeout = options->timeout};
   {
