@@ -39,13 +39,9 @@ concept Splits = requires {
 constexpr bool kTorchSplits = Splits<c10d::Backend>;
 
 /// The name of the group that options are of: "" with torch 2.8, whose backends split no groups.
-template <class Options>
-std::string group_name_of(const Options& options) {
-  if constexpr (requires { options.group_name; }) {
-    return options.group_name;
-  } else {
-    return {};
-  }
+std::string group_name_of(const auto& options) {
+  if constexpr (requires { options.group_name; }) return options.group_name;
+  return "";
 }
 
 /// The store of a group.
