@@ -196,7 +196,6 @@ class Suites(unittest.TestCase):
         self.assertIn("c10d", symbols)
         self.assertNotRegex(symbols, r"\b_?Py[A-Z_]")
 
-    @unittest.skipIf(TORCH < (2, 15), "what is taken out is listed for torch 2.15")
     def test_the_adapter_needs_nothing_that_torch_28_lacks(self):
         """As far as headers say it, in which all later names are others; adapters.py takes those of 2.8 itself."""
         headers = os.path.join(importlib.util.find_spec("torch").submodule_search_locations[0], "include")
