@@ -2,6 +2,7 @@
 
 import copy
 import datetime
+import inspect
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from mscclc.torch.backend import create
 from mscclc.torch.options import ends_process
 
 ALONE = True
+OUTSIDE = (None, dist.GroupMember.NON_GROUP_MEMBER)  # what ranks of no part get, by version of torch
 
 
 def _sum(ranks, group=None):
@@ -117,26 +119,32 @@ def dropped_with_works(ranks):
 
 
 def parts_of_groups(ranks):
-    """split_group(): None for ranks of no part; a part has its parent's options, and its calls are counted from 1."""
+    """split_group(): no group for ranks of no part; a part has its parent's options, and its calls are counted from 1."""
     options = mscclc.torch.Options(fallback=True, order="ranks")
     init(ranks, name="parts", pg_options=options)
     if not dist.group.WORLD._get_backend(torch.device("cpu")).supports_splitting:  # torch 2.8, say
         return dist.destroy_process_group()
-    refused(lambda: dist.split_group(split_ranks=[[0]]), "No device associated")
+    try:  # torch 2.11 asks for a device, later ones do not
+        unbound = dist.split_group(split_ranks=[[0]])
+        assert (unbound in OUTSIDE) == (ranks.rank != 0)
+    except RuntimeError as error:
+        assert "No device associated" in str(error), error
     dist.group.WORLD.bound_device_id = torch.device("cuda", 0)  # as device_id of init_process_group() does
     if ranks.rank == 0:  # torch names parts by how many groups a rank has
         dist.new_group([0], use_local_synchronization=True)
     part = dist.split_group(split_ranks=[[0, 2]], timeout=datetime.timedelta(seconds=90), group_desc="some")
-    assert (part is None) == (ranks.rank == 1)
+    assert (part in OUTSIDE) == (ranks.rank == 1)
     alone = dist.split_group(split_ranks=[[r] for r in range(ranks.size)])
     refused(lambda: dist.split_group(split_ranks=[[0, 1, 7]]), "split_group: there is no rank 7 among 3")
-    if part is not None:
+    if ranks.rank != 1:
         _of_a_part(ranks, part)
     one = torch.ones(3)
     dist.all_reduce(one, group=alone)
     equal(one, torch.ones(3))
     # For new_group() there is nothing to split: a group of NCCL is made from nothing.
-    assert dist.distributed_c10d._get_split_source(dist.group.WORLD) is None
+    split_source = dist.distributed_c10d._get_split_source
+    more = len(inspect.signature(split_source.args[0]).parameters) - 1  # torch 2.15 says for which backend
+    assert split_source(dist.group.WORLD, *["mscclc"] * more) is None
     some = dist.new_group([1, 2])
     if ranks.rank > 0:
         _sum(types.SimpleNamespace(size=2), some)

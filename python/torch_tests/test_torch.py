@@ -18,6 +18,7 @@ import xml.etree.ElementTree as xml
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
+import adapters  # noqa: E402
 import make_wheel  # noqa: E402
 from ports import free_port  # noqa: E402
 
@@ -194,6 +195,11 @@ class Suites(unittest.TestCase):
         symbols = subprocess.run(["nm", "-D", path], check=True, stdout=subprocess.PIPE, text=True).stdout
         self.assertIn("c10d", symbols)
         self.assertNotRegex(symbols, r"\b_?Py[A-Z_]")
+
+    def test_the_adapter_needs_nothing_that_torch_28_lacks(self):
+        """As far as headers say it, in which all later names are others; adapters.py takes those of 2.8 itself."""
+        headers = os.path.join(importlib.util.find_spec("torch").submodule_search_locations[0], "include")
+        self.assertEqual(adapters.compiles(headers, "2.8.0", adapters.LATER_THAN_2_8), "")
 
     @unittest.skipIf(TORCH < (2, 11), "what fails is listed for torch 2.11")
     def test_torchs_own(self):

@@ -107,9 +107,10 @@ def _mem_pool(backend, pool, symm=False):
         raise UsageError(f"a pool is a torch.cuda.MemPool, not {type(pool).__name__}")
 
 
-def _split_source(torchs, group):
-    """What communicators of NCCL are split from when new_group() makes one: none of ours."""
-    source = torchs(group)
+def _split_source(torchs, *group):
+    """What communicators of NCCL are split from when new_group() makes one: none of ours. torch 2.15 asks with the
+    backend of the new group, too."""
+    source = torchs(*group)
     return None if source is None or source.name() == "mscclc" else source
 
 

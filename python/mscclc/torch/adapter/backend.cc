@@ -470,7 +470,7 @@ MscclcBackend::WorkPtr MscclcBackend::barrier(const c10d::BarrierOptions& option
 c10::intrusive_ptr<c10d::Backend> MscclcBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
                                                        const std::vector<int>& ranks,
                                                        const c10::intrusive_ptr<Options>& options) {
-  const uint64_t number = numbers_.parts++;  // the same on all ranks, which all make this call
+  const uint64_t number = last_part_.count(store);  // the same on all ranks, which all are asked
   TORCH_CHECK(!ranks.empty(), "mscclc split_group: no ranks");
   for (const int rank : ranks) check_rank(rank, getSize(), "split_group");
   const auto mine = std::find(ranks.begin(), ranks.end(), getRank());
@@ -479,7 +479,7 @@ c10::intrusive_ptr<c10d::Backend> MscclcBackend::split(const c10::intrusive_ptr<
   Settings settings;
   PartOfGroup part{.rank = static_cast<int>(mine - ranks.begin()),
                    .size = static_cast<int>(ranks.size()),
-                   .name = options->group_name,
+                   .name = group_name_of(*options),
                    .parent = settings_.group,
                    .timeout = options->timeout};
   {

@@ -163,7 +163,6 @@ class MscclcBackend : public c10d::Backend {
   struct Numbers {
     std::atomic<uint64_t> collectives{0};  ///< the same on all ranks
     std::atomic<uint64_t> messages{0};
-    std::atomic<uint64_t> parts{0};  ///< calls of split(), the same on all ranks
   };
 
   /// What a collective is called; the tensors are checked.

@@ -5,6 +5,7 @@
 #include <c10/core/StreamGuard.h>
 #include <dlfcn.h>
 
+#include <string>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <vector>
 
@@ -36,6 +37,12 @@ concept Splits = requires {
 };
 /// Whether split_group() asks backends for parts of groups, in the way of torch 2.11.
 constexpr bool kTorchSplits = Splits<c10d::Backend>;
+
+/// The name of the group that options are of: "" with torch 2.8, whose backends split no groups.
+std::string group_name_of(const auto& options) {
+  if constexpr (requires { options.group_name; }) return options.group_name;
+  return "";
+}
 
 /// The store of a group.
 template <class Group>

@@ -54,6 +54,15 @@ c10::intrusive_ptr<c10d::Backend> LastPart::in(const c10::intrusive_ptr<c10d::St
   return last_->second.lock();
 }
 
+uint64_t LastPart::count(const c10::intrusive_ptr<c10d::Store>& store) {
+  const std::lock_guard lock(mutex_);
+  if (!asked_ || asked_->lock() != store) {
+    asked_.emplace(store);
+    ++count_;
+  }
+  return count_;
+}
+
 void LastPart::keep(const c10::intrusive_ptr<c10d::Store>& store,
                     const c10::intrusive_ptr<c10d::Backend>& part) {
   const std::lock_guard lock(mutex_);

@@ -29,6 +29,9 @@ class LastPart {
  public:
   /// nullptr: none was made in this store, or it is gone.
   c10::intrusive_ptr<c10d::Backend> in(const c10::intrusive_ptr<c10d::Store>& store) const;
+  /// How many stores parts were asked for in, as torch 2.15 asks ranks of a part once, and others
+  /// by type of device.
+  uint64_t count(const c10::intrusive_ptr<c10d::Store>& store);
   void keep(const c10::intrusive_ptr<c10d::Store>& store,
             const c10::intrusive_ptr<c10d::Backend>& part);
 
@@ -37,6 +40,8 @@ class LastPart {
   using Part = c10::weak_intrusive_ptr<c10d::Backend>;
   mutable std::mutex mutex_;
   std::optional<std::pair<Store, Part>> last_;
+  std::optional<Store> asked_;
+  uint64_t count_ = 0;
 };
 
 }  // namespace mscclc::torch_adapter
