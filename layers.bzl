@@ -546,6 +546,7 @@ _ROWS = {
         "executor",
         "executor/cuda",
         "runtime/api",
+        "runtime/devices/cuda/driver",
         "runtime/devices/cuda/gemm",
         "runtime/devices/cuda/internode",
         "runtime/devices/cuda/launch",

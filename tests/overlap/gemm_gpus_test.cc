@@ -98,6 +98,7 @@ class FakeOtherGemms final : public OtherGemms {
   bool run(const OverlapCall&, StreamHandle stream, Diagnostics&) override {
     return world_.step(stream) == 0 && world_.step(stream) == 0;
   }
+  uint64_t held_bytes() const override { return 0; }
   void abort() override {}
 
  private:

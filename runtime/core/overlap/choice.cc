@@ -31,7 +31,7 @@ struct FoundRow {
 };
 
 /// The type whose rows serve where a table has none of A's: of as many bytes, at the same rate.
-Dtype stand_in_for(Dtype dtype) {
+Dtype measured_as(Dtype dtype) {
   if (dtype == Dtype::f16) return Dtype::bf16;
   return dtype == Dtype::e5m2 ? Dtype::e4m3 : dtype;
 }
@@ -39,7 +39,7 @@ Dtype stand_in_for(Dtype dtype) {
 FoundRow find_row(const OverlapConfig& config, const ChoiceFacts& facts) {
   const double intensity = intensity_of(config);
   const auto first_of = [&](std::span<const MeasuredChoice> rows) -> const MeasuredChoice* {
-    for (const Dtype dtype : {config.a_dtype, stand_in_for(config.a_dtype)}) {
+    for (const Dtype dtype : {config.a_dtype, measured_as(config.a_dtype)}) {
       const auto found = std::ranges::find_if(rows, [&](const MeasuredChoice& row) {
         return row.kind == config.kind && row.mode == facts.mode && row.ranks == facts.ranks &&
                (row.gemm == MeasuredGemm::any || !facts.given_gemm) && row.dtype == dtype &&

@@ -563,9 +563,8 @@ typedef struct mscclc_gemm {
 } mscclc_gemm_t;
 
 /* Puts a product on a stream; 0, or it fails. On GPUs: within mscclc_overlap_run(), and must not
- * wait; and within mscclc_overlap_create(), once for each shape, with zeros: a, b and d are the same
- * then. On the host device: in the stream's thread at its turn, and has ended on return. It must not
- * call this library. */
+ * wait; and within mscclc_overlap_create(), once a shape, with zeros: a, b, d are one. On the host
+ * device: in the stream's thread at its turn, ended on return. It must not call this library. */
 typedef int (*mscclc_gemm_fn)(void *user, const mscclc_gemm_t *gemm, mscclc_stream_t stream);
 
 /* GELU by its approximation with tanh, of the rounded product. */
@@ -626,12 +625,11 @@ MSCCLC_API mscclc_result_t mscclc_overlap_workspace(mscclc_overlap_t *overlap, s
 MSCCLC_API mscclc_result_t mscclc_overlap_run(mscclc_overlap_t *overlap,
                                               const mscclc_overlap_call_t *call,
                                               mscclc_stream_t stream);
-/* A JSON object: "backend", "chunks", "budget", "why"; "memory", the bytes of the device that the
- * object holds (what other ranks write, flags, its own workspace); and "in_graphs", an object of
- * the first four, where captured runs are served by another; mscclc_free() frees *text. Local. */
+/* A JSON object: "backend", "chunks", "budget", "why"; "memory", the device's bytes that it holds;
+ * "in_graphs", of the first four, where captured runs differ. mscclc_free() frees *text. Local. */
 MSCCLC_API mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t *overlap, char **text);
-/* A JSON list of "name", "available", "why", so freed, for objects without `gemm`. `device` is not
- * opened, nor the driver initialised: what is known without is said. Any thread. */
+/* A JSON list of "name", "available", "why", so freed, for objects without `gemm`. No driver is
+ * initialised: what is known without is said. Any thread. */
 MSCCLC_API mscclc_result_t mscclc_overlap_backends(int32_t device, char **text);
 /* Waits for all on its device; before or after mscclc_comm_destroy(). No graph may run it then. */
 MSCCLC_API mscclc_result_t mscclc_overlap_destroy(mscclc_overlap_t *overlap);
