@@ -628,8 +628,7 @@ MSCCLC_API mscclc_result_t mscclc_overlap_run(mscclc_overlap_t *overlap,
 /* A JSON object: "backend", "chunks", "budget", "why"; "memory", the device's bytes that it holds;
  * "in_graphs", of the first four, where captured runs differ. mscclc_free() frees *text. Local. */
 MSCCLC_API mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t *overlap, char **text);
-/* A JSON list of "name", "available", "why", so freed, for objects without `gemm`. No driver is
- * initialised: what is known without is said. Any thread. */
+/* A JSON list of "name", "available", "why", so freed; without `gemm`. No cuInit(). Any thread. */
 MSCCLC_API mscclc_result_t mscclc_overlap_backends(int32_t device, char **text);
 /* Waits for all on its device; before or after mscclc_comm_destroy(). No graph may run it then. */
 MSCCLC_API mscclc_result_t mscclc_overlap_destroy(mscclc_overlap_t *overlap);
