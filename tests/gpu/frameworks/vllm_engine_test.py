@@ -86,7 +86,9 @@ class VllmEngine(unittest.TestCase):
         code, said = self.run_it("rank", *given)
         self.assertEqual(code, 1, said)
         self.assertIn("NOT  invariant: the same in all modes: tokens", said)
-        self.assertNotEqual(self.run_it("", "--one-gpu")[0], 0)
+        code, said = self.run_it("", "--one-gpu")
+        self.assertEqual(code, 2, said)
+        self.assertIn("name other cases than server", said)
 
     def test_faults_are_found(self):
         for fault, line in {

@@ -66,12 +66,16 @@ Product product_of(const OverlapConfig& config, int64_t ranks, int64_t columns) 
 
 }  // namespace
 
-/// The library's handle: its documents permit one for a process and GPU.
+/// The library's handle, of all objects of a communicator: its documents permit one for a process
+/// and GPU. Its stream is that of the last run, which may have gone since.
 class CublasMpHandle {
  public:
   CublasMpHandle(const mp::Library& library, mp::Handle handle)
       : library_(library), handle_(handle) {}
-  ~CublasMpHandle() { (void)library_.Destroy(handle_); }
+  ~CublasMpHandle() {
+    (void)library_.SetStream(handle_, nullptr);
+    (void)library_.Destroy(handle_);
+  }
   CublasMpHandle(const CublasMpHandle&) = delete;
   CublasMpHandle& operator=(const CublasMpHandle&) = delete;
   mp::Handle get() const { return handle_; }
@@ -182,7 +186,9 @@ bool CublasMpGemms::succeeded(mp::Status status, const char* what, Diagnostics& 
 
 bool CublasMpGemms::take_handle(SharedLibraries& shared, Diagnostics& diagnostics) {
   handle_ = shared.cublasmp.lock();
-  if (handle_ != nullptr) return true;
+  if (handle_ != nullptr) {
+    return succeeded(library_.SetStream(handle_->get(), nullptr), "use no stream", diagnostics);
+  }
   mp::Handle made = nullptr;
   if (!succeeded(library_.Create(&made, nullptr), "begin", diagnostics)) return false;
   shared.cublasmp = handle_ = std::make_shared<CublasMpHandle>(library_, made);
