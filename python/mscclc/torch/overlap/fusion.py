@@ -206,7 +206,7 @@ class MatmulFusion(GraphPass):
             raise Unsupported("each rank adds a bias to its product, which the sum has as often")
         group = next(one for one in args if isinstance(one, str) and one not in ("sum", "avg"))
         with node.graph.inserting_before(node):
-            made = _call(node.graph, target, *args, **{**more, "ranks": ranks_of(group), **self._how})
+            made = node.graph.call_function(target, tuple(args), {**more, "ranks": ranks_of(group), **self._how})
         made.meta.update(node.meta)
         node.replace_all_uses_with(made)
         node.graph.erase_node(node)
