@@ -15,11 +15,12 @@
 namespace mscclc {
 namespace {
 
+using testing::amount;
 using testing::if_sanitized;
 
 constexpr size_t kMaxRanks = if_sanitized(3, 5);
-constexpr uint64_t kSmall = if_sanitized(100, 800);    ///< tiny plans
-constexpr uint64_t kRandom = if_sanitized(150, 1500);  ///< random programs
+constexpr uint64_t kSmall = amount(100, 300, 800);    ///< tiny plans
+constexpr uint64_t kRandom = amount(150, 500, 1500);  ///< random programs
 
 /// Runs a plan on an engine in one of several ways, which `turn` chooses; "" if all is right.
 std::string fault(EngineTrial& trial, const Program& program, Engine engine, uint64_t turn,

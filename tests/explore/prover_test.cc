@@ -14,7 +14,7 @@ using namespace testing;
 
 TEST_CASE("prover and explorer agree on mutants") {
   const char* more = std::getenv("MSCCLC_MUTANTS");
-  const int mutants = more == nullptr ? 150 : std::atoi(more);
+  const int mutants = more == nullptr ? 80 : std::atoi(more);
   Dice dice(21);
   for (int i = 0; i < mutants; ++i) {
     const TestProgram t = mutant(dice);

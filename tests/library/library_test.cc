@@ -32,9 +32,9 @@ bool longer(const CompiledWorld& world, const RunSize& size, uint64_t most) {
   return world.program().ranks.size() * size.bytes > most;
 }
 
-/// With a sanitizer small worlds and some schedules stand for all: they go through the same code.
+/// Some schedules stand for all, with a sanitizer small worlds, too: they go through the same code.
 constexpr int kMaxRanksTried = testing::if_sanitized(6, 16);
-constexpr uint32_t kSeedsTried = testing::if_sanitized(4, static_cast<int>(kScheduleSeeds));
+constexpr uint32_t kSeedsTried = testing::amount(4, 10, static_cast<int>(kScheduleSeeds));
 
 /// Runs a covering part of the choices of one program.
 void check_program(const LibraryProgram& entry) {

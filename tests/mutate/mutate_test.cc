@@ -1,10 +1,11 @@
-// Some hundred mutants of the library (mutate_full has ten thousand): none that the prover accepts
-// goes wrong, in any interleaving or under adversarial schedules.
+// Mutants of the library, one or two of each program (mutate_full has ten thousand): none that the
+// prover accepts goes wrong, in any interleaving or under adversarial schedules.
 #include "tests/mutate/mutate.h"
 
 #include <catch2/catch.hpp>
 
 #include "ir/print/print.h"
+#include "ir/support/sanitized.h"
 #include "ir/verify/verify.h"
 #include "passes/prove/model/symmetry.h"
 #include "passes/prove/prove.h"
@@ -14,7 +15,9 @@
 namespace mscclc {
 namespace {
 
-constexpr int kMutantsEach = 2;
+constexpr int kMutantsEach = testing::amount(1, 1, 2);
+/// Of programs whose ranks stand for one another.
+constexpr int kSymmetricMutants = testing::amount(8, 8, 20);
 
 TEST_CASE("mutants are the same for the same seed, and all differ from the program") {
   const std::vector<MutateWorld> worlds = mutate_worlds();
@@ -72,7 +75,7 @@ TEST_CASE("ranks that stand for all show of a mutant what all ranks show") {
     compare(worlds[w].program);
     if (proof::Symmetry::find(worlds[w].program).trivial()) continue;
     Mutator mutator(worlds[w].program, w);
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < kSymmetricMutants; ++i) {
       const auto mutant = mutator.next();
       if (!mutant) break;
       Diagnostics ignored;

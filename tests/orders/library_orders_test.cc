@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
+#include <tuple>
 
 #include "passes/prove/prove.h"
 #include "plans/format/library_table.h"
@@ -55,11 +56,18 @@ void check_range(const LibraryRange& range, const LibraryCall& call) {
   }
 }
 
-/// All that calls like this one may get, whatever their size, type and placement.
+/// All that calls like this one may get, whatever their size, type and placement: once, where
+/// calls over other links get the same.
 void check_all(LibraryCall call) {
+  std::set<std::tuple<std::string, Defines, InPlace, std::vector<Dtype>>> seen;
   for (const LinkKind links : {LinkKind::nvlink, LinkKind::pcie}) {
     call.links = links;
-    for (const LibraryRange& range : shipped().table.ranges(call)) check_range(range, call);
+    for (const LibraryRange& range : shipped().table.ranges(call)) {
+      const Defines defines = range.choice->defines(call);
+      if (seen.emplace(range.choice->program, defines, range.in_place, tried_types(range)).second) {
+        check_range(range, call);
+      }
+    }
   }
 }
 

@@ -5,11 +5,13 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/support/sanitized.h"
 #include "tests/library/shipped.h"
 
 namespace mscclc {
 namespace {
 
+using testing::kThorough;
 using testing::OrderedRow;
 using testing::RowBatches;
 
@@ -27,13 +29,15 @@ size_t check_plans(uint32_t ranks, const RowBatches& rows) {
 
 TEST_CASE("a row has the same bits in all plans for 2 to 8 ranks") {
   for (uint32_t ranks = 2; ranks <= 8; ++ranks) {
+    if (ranks > 4 && ranks < 8 && !kThorough) continue;  // row_batches_test has them
     const Dtype dtype = ranks % 2 == 0 ? Dtype::f32 : Dtype::bf16;
     CHECK(check_plans(ranks, {.dtype = dtype, .hidden = 360, .step = 73}) > 3);
   }
 }
 
-TEST_CASE("a row has the same bits in all plans and batches of up to 64 MiB") {
-  CHECK(check_plans(2, {.dtype = Dtype::f32, .hidden = 1 << 15, .step = 511}) > 3);
+TEST_CASE("a row has the same bits in all plans and batches of many MiB") {
+  constexpr uint64_t kHidden = kThorough ? 1 << 15 : 1 << 13;
+  CHECK(check_plans(2, {.dtype = Dtype::f32, .hidden = kHidden, .step = 511}) > 3);
 }
 
 }  // namespace

@@ -24,8 +24,8 @@ uint64_t most_bytes(uint32_t ranks) {
   return testing::if_sanitized(64 << 10, ranks > 4 ? 128 << 10 : 1 << 20);
 }
 
-/// The ways in which ranks run a program. With sanitizers each world goes one of them, in turn, as
-/// a program's code is that of many others.
+/// The ways in which ranks run a program. With sanitizers, and if they are many ranks, each world
+/// goes one of them, in turn, as a program's code is that of many others.
 enum Way : uint32_t { kThreads, kThreadsNoCopies, kProcesses, kProcessesNoCopies, kWays };
 
 /// What every rank does: a few sizes, types, reductions and placements of one loaded plan.
@@ -123,7 +123,8 @@ void run_library(Way way) {
   const bool processes = way == kProcesses || way == kProcessesNoCopies;
   const std::vector<LibraryWorld>& worlds = library_worlds();
   for (size_t i = 0; i < worlds.size(); ++i) {
-    if (testing::kSanitized && i % kWays != way) continue;
+    const bool one_way = testing::kSanitized || (worlds[i].ranks > 4 && !testing::kThorough);
+    if (one_way && i % kWays != way) continue;
     INFO(worlds[i].name);
     LibraryCalls calls = worlds[i].calls;
     calls.zero_copy = way == kThreadsNoCopies || way == kProcessesNoCopies;
