@@ -259,6 +259,12 @@ def what_is_wrong(ranks):
     refused(lambda: gather(A, [B], 0, group, biases=torch.ones(3)), "biases is a list", "not a tensor")
     refused(lambda: ops.all_to_all_matmul(A, None, group), "Bs is a list", "not None")
     refused(lambda: reduce(A, B, "sum", None), "not None", "dist.group.WORLD")
+    refused(lambda: reduce(A, B, "sum", 3), "a group is a ProcessGroup or its name, not 3")
+    refused(lambda: reduce(A, B, "sum", dist.GroupMember.NON_GROUP_MEMBER), "no member")
+    for none in (lambda: gather(None, [B], 0, group), lambda: gather(A, [None], 0, group),
+                 lambda: gather(A, [B, B], 0, group, biases=[torch.ones(3), None]),
+                 lambda: scatter(A, None, "sum", 0, group), lambda: reduce(None, B, "sum", group)):  # fmt: skip
+        refused(none, "each B and each bias of a list is a tensor, not None")
     refused(lambda: gather(A, [B], 0, group, biases=[torch.ones(4)]), "3 values", "[4]")
     refused(lambda: gather(A, [B, B], 0, group, biases=[torch.ones(3)]), "1 biases for 2 weights")
     refused(lambda: gather(A, [B.bfloat16()], 0, group), "torch.float32", "torch.bfloat16")
