@@ -305,6 +305,18 @@ def what_is_wrong(ranks):
         lambda: ops.scaled_matmul_reduce_scatter(eight, eight.t(), torch.tensor(1.0), None, "sum", 0, 0, group),
         "B_scale is a tensor, not None",
     )  # fmt: skip
+    here, there = torch.tensor(1.0), torch.tensor(1.0, device="meta")
+    for a, b in ((here, there), (there, here)):
+        refused(
+            lambda: ops.all_gather_scaled_matmul(
+                eight, [eight.t()], a, [b], 0, group, [None], [None], [torch.bfloat16], [False]
+            ),
+            "A is on", "a scale on meta",
+        )  # fmt: skip
+        refused(
+            lambda: ops.scaled_matmul_reduce_scatter(eight, eight.t(), a, b, "sum", 0, 0, group),
+            "A is on", "a scale on meta",
+        )  # fmt: skip
     refused(lambda: ops.backends("xpu"), "cpu or cuda", "xpu")
 
 
