@@ -85,7 +85,7 @@ def main():
         torch.cuda.set_device(device)
         if int(os.environ["LOCAL_WORLD_SIZE"]) > torch.cuda.device_count():
             backend = backend or "gloo"  # NCCL, which programs mostly have, refuses ranks of one GPU
-    ranks = int(os.environ["WORLD_SIZE"])
+    ranks = int(os.environ.get("WORLD_SIZE", 1))
     if ROWS % ranks or WIDE % ranks:
         sys.exit(f"te_like_mlp.py: {ranks} ranks do not divide {ROWS} rows and {WIDE} columns; 2, 4 or 8 do")
     dist.init_process_group(backend or "mscclc")

@@ -1,6 +1,7 @@
 """What plans take beside input and output, from objects of Python: externals of row functions, and
 arrays of flags."""
 
+import collections.abc
 import ctypes
 import json
 import math
@@ -194,6 +195,8 @@ def flags_for(
 ) -> Tuple[Any, List[Any]]:
     """The flags of a call, for C, and what keeps their memory alive. UsageError: an array is
     missing, is none of the plan, or has words of another width."""
+    if not isinstance(given, collections.abc.Mapping):
+        raise UsageError(f"flags are a dict of arrays by name, not {type(given).__name__}")
     left = dict(given)
     made, owners = (Flags * len(declared))(), []
     for to, flags in zip(made, declared):

@@ -41,6 +41,10 @@ Tensors = Sequence[torch.Tensor]
 def _name(group):
     if group is None:
         raise UsageError("a group is a ProcessGroup or its name, not None; that of all ranks is dist.group.WORLD")
+    if not isinstance(group, (str, dist.ProcessGroup)):
+        is_none = isinstance(group, int) and group == dist.GroupMember.NON_GROUP_MEMBER
+        why = ", which new_group() gives a rank that is no member" if is_none else ""
+        raise UsageError(f"a group is a ProcessGroup or its name, not {group!r}{why}")
     return group if isinstance(group, str) else group.group_name
 
 
@@ -69,6 +73,8 @@ def _op_of(known, name, group, tensors, texts, numbers, bools=()):
     of, call, recorder = known
     if call is not None:
         return recorder(call.again(of)), of.size
+    if any(one is None for one in tensors):
+        raise UsageError("A, each B and each bias of a list is a tensor, not None")
     ranks = _ranks_of(group)
     return eager.op(name, tensors, texts, numbers, bools), ranks
 
@@ -165,7 +171,7 @@ def all_gather_scaled_matmul(
     """all_gather_matmul() of 8-bit floats, with scales: one value for A, the same on all ranks, or one for each row,
     of this rank's rows or of all; one value for B, or one for each column. No gradients."""
     name, Bs, B_scales = _name(group), _list(Bs, "Bs"), _list(B_scales, "B_scales")
-    fast, dtypes = list(use_fast_accum), list(out_dtypes)
+    fast, dtypes = _list(use_fast_accum, "use_fast_accum"), _list(out_dtypes, "out_dtypes")
     biases, result_scales = _list(biases, "biases"), _list(result_scales, "result_scales")
     options = ("all_gather_scaled_matmul", gather_dim, backend, chunks, budget, gemm, *dtypes, *fast)
     of, call, _ = eager.known(name, options, ((A, A_scale), Bs, B_scales, biases, result_scales))

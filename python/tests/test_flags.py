@@ -51,6 +51,7 @@ class FlagsOfPlans(unittest.TestCase):
                     flags=words, launch_order="last")
             refused("no flags 'more'; it has 'made', 'ready'", plan.run, given, out,
                     flags=dict(more=made, **words))
+            refused("flags are a dict of arrays by name, not list", plan.run, given, out, flags=[made])
             plain = comm.load({mscclc.compile("allreduce_1shot_ordered", R=2).to_json()!r}, 1 << 12)
             refused("the plan has no flags 'x'; it has none", plain.run, floats(1, 2, 3, 4),
                     flags=dict(x=made))

@@ -259,6 +259,12 @@ def what_is_wrong(ranks):
     refused(lambda: gather(A, [B], 0, group, biases=torch.ones(3)), "biases is a list", "not a tensor")
     refused(lambda: ops.all_to_all_matmul(A, None, group), "Bs is a list", "not None")
     refused(lambda: reduce(A, B, "sum", None), "not None", "dist.group.WORLD")
+    refused(lambda: reduce(A, B, "sum", 3), "a group is a ProcessGroup or its name, not 3")
+    refused(lambda: reduce(A, B, "sum", dist.GroupMember.NON_GROUP_MEMBER), "no member")
+    for none in (lambda: gather(None, [B], 0, group), lambda: gather(A, [None], 0, group),
+                 lambda: gather(A, [B, B], 0, group, biases=[torch.ones(3), None]),
+                 lambda: scatter(A, None, "sum", 0, group), lambda: reduce(None, B, "sum", group)):  # fmt: skip
+        refused(none, "each B and each bias of a list is a tensor, not None")
     refused(lambda: gather(A, [B], 0, group, biases=[torch.ones(4)]), "3 values", "[4]")
     refused(lambda: gather(A, [B, B], 0, group, biases=[torch.ones(3)]), "1 biases for 2 weights")
     refused(lambda: gather(A, [B.bfloat16()], 0, group), "torch.float32", "torch.bfloat16")
@@ -299,6 +305,18 @@ def what_is_wrong(ranks):
         lambda: ops.scaled_matmul_reduce_scatter(eight, eight.t(), torch.tensor(1.0), None, "sum", 0, 0, group),
         "B_scale is a tensor, not None",
     )  # fmt: skip
+    here, there = torch.tensor(1.0), torch.tensor(1.0, device="meta")
+    for a, b in ((here, there), (there, here)):
+        refused(
+            lambda: ops.all_gather_scaled_matmul(
+                eight, [eight.t()], a, [b], 0, group, [None], [None], [torch.bfloat16], [False]
+            ),
+            "A is on", "a scale on meta",
+        )  # fmt: skip
+        refused(
+            lambda: ops.scaled_matmul_reduce_scatter(eight, eight.t(), a, b, "sum", 0, 0, group),
+            "A is on", "a scale on meta",
+        )  # fmt: skip
     refused(lambda: ops.backends("xpu"), "cpu or cuda", "xpu")
 
 

@@ -180,13 +180,18 @@ TEST_CASE("flags are of buffers that calls do not copy") {
       "their kernel\nload the plan for zero copy, and register the buffer on all ranks";
   CHECK(with_plan("allgather_gemm", 0, false, nothing) == kCopied);
   CHECK(with_plan("allgather_gemm", 0, true, nothing) == "nothing");
-  CHECK(with_plan("allgather_gemm", 0, true, [](Executable& executable, Diagnostics& diagnostics) {
+  CHECK(with_plan("allgather_gemm", 0, true, [&](Executable& executable, Diagnostics& diagnostics) {
           float memory[3][64] = {};
           uint32_t words[4] = {};
-          const CallFlags flags[] = {{.name = "ready", .words = words, .count = 4}};
+          CallFlags flags[] = {{.name = "ready", .words = words, .count = 4}};
           const CollectiveCall call{
               .bytes = 256, .input = memory[0], .output = memory[1], .flags = flags};
           CHECK(!executable.bind(call, diagnostics));
+          // It was refused, so the words of the next call may be others.
+          flags[0].words = memory[2];
+          Diagnostics again;
+          CHECK(!executable.bind(call, again));
+          CHECK(first_of(again) == kCopied);
         }) == kCopied);
 }
 

@@ -181,6 +181,9 @@ TEST_CASE("flags that are not notified, or too often, are refused") {
                        "other side waits for 1\n"));
   const std::string twice = replaced(text, "    notify ready[r * C + c]\n",
                                      "    notify ready[r * C + c]\n    notify ready[r * C + c]\n");
+  Diagnostics diagnostics;
+  CHECK_FALSE(prove(flag_plan(twice, kTwo), diagnostics).proved);
+  CHECK(diagnostics.all()[0].span.valid());  // where the array is declared
   CHECK(
       verdict(flag_plan(twice, kTwo))
           .starts_with("flag-count: in each call 'ready[0]' of rank 0 is notified 2 times, and the "

@@ -39,7 +39,7 @@ struct Finding {
     not_met,         ///< a barrier that a rank may leave before another rank is in
     unpaired,     ///< what `first` gives and `second` takes in rounds does not pair up (LoopGroups)
     out_of_step,  ///< `waiting`: blocks that cannot do their rounds one by one with the others
-    flag_count,   ///< a flag of the output is not raised as often as declared; in `text`
+    flag_count,   ///< a flag of array `chunk.buffer` is not raised as often as declared; in `text`
     flag_stuck,   ///< `first` awaits a flag that the other side may not raise; in `text`
     undecided,    ///< outside what the prover can decide
   };

@@ -97,6 +97,7 @@ void Flags::end_call(uint32_t rank, Row& caller, FindingList& findings) {
       if (!findings.may_report(uint64_t{a} << 32 | f)) continue;
       Finding& finding = findings.add(Finding::Kind::flag_count);
       finding.rank = rank;
+      finding.chunk.buffer = a;
       finding.text = fmt::format(
           "in each call '{}' of rank {} is notified {} time{}, and the other side waits for {}",
           flag_text(program_, a, f), rank, raised, raised == 1 ? "" : "s", array.raises);

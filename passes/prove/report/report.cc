@@ -39,7 +39,7 @@ void report_ordered(const System& system, const Finding& finding, Diagnostics& d
     case Finding::Kind::out_of_step:
       return report_waits(system, finding, diagnostics);
     case Finding::Kind::flag_count:
-      return report_flag_count(finding, diagnostics);
+      return report_flag_count(system, finding, diagnostics);
     case Finding::Kind::flag_stuck:
       return WordedReport(system, finding, diagnostics).run("flag-stuck", "");
     case Finding::Kind::undecided:

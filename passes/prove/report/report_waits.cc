@@ -117,8 +117,9 @@ void report_waits(const System& system, const Finding& finding, Diagnostics& dia
   report.out_of_step();
 }
 
-void report_flag_count(const Finding& finding, Diagnostics& diagnostics) {
-  Diagnostic& d = diagnostics.error("flag-count", {}, finding.text);
+void report_flag_count(const System& system, const Finding& finding, Diagnostics& diagnostics) {
+  const Span declared = system.program().flags[finding.chunk.buffer].declared;
+  Diagnostic& d = diagnostics.error("flag-count", declared, finding.text);
   d.notes.push_back(
       {"notify each flag of the output as often in a call as its 'raises' says, "
        "which is 1 unless it is declared"});

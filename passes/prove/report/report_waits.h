@@ -11,6 +11,6 @@ namespace mscclc::proof {
 /// taken in a call, or less, and pipelines whose rounds do not pair, or cannot be done together.
 void report_waits(const System& system, const Finding& finding, Diagnostics& diagnostics);
 /// A flag that is not raised as often as it is declared.
-void report_flag_count(const Finding& finding, Diagnostics& diagnostics);
+void report_flag_count(const System& system, const Finding& finding, Diagnostics& diagnostics);
 
 }  // namespace mscclc::proof

@@ -229,7 +229,7 @@ bool has_measured(const std::string& folder) {
 }
 
 std::optional<MeasuredTable> read_measured_of(const std::string& folder, Diagnostics& diagnostics) {
-  constexpr const char* kRemedy = "docs/overlap.md says what its rows have";
+  constexpr const char* kRemedy = "docs/design/overlap.md says what its rows have";
   MeasuredTable table{folder + (folder.ends_with('/') ? "" : "/") + overlap::kMeasuredFile, {}};
   const auto text = read_file(table.file, std::nullopt);  // without waiting
   if (!text) {

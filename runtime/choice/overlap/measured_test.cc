@@ -178,16 +178,17 @@ TEST_CASE("a folder's table of what was measured is named where it is wrong, wit
   CHECK_FALSE(has_measured(folder));
   CHECK(said() ==
         "error: cannot read 'measured_test_folder/overlap.json': No such file or directory\n"
-        "note: docs/overlap.md says what its rows have\n");
+        "note: docs/design/overlap.md says what its rows have\n");
   std::ofstream(file) << table(row());
   CHECK(has_measured(folder));
   CHECK(said() == file + ": " + measured_text(rows_of(table(row()))));
   std::ofstream(file) << table(row("mscclc", "fast"));
-  CHECK(said() ==
-        "measured_test_folder/overlap.json: rows[0].backend: error: unknown backend of a row "
-        "'fast'; there are mscclc, copy_engine, serial, nccl\n"
-        "measured_test_folder/overlap.json: rows[0].backend: note: docs/overlap.md says what its "
-        "rows have\n");
+  CHECK(
+      said() ==
+      "measured_test_folder/overlap.json: rows[0].backend: error: unknown backend of a row "
+      "'fast'; there are mscclc, copy_engine, serial, nccl\n"
+      "measured_test_folder/overlap.json: rows[0].backend: note: docs/design/overlap.md says what "
+      "its rows have\n");
 }
 
 }  // namespace mscclc::overlap

@@ -40,6 +40,12 @@ def _check_b_scales(Bs, B_scales):
             raise UsageError(f"a scale of B has one value, or shape {[1, B.shape[1]]}; this one {list(scale.shape)}")
 
 
+def _check_devices(A, *scales):
+    for scale in scales:
+        if scale is not None and scale.device != A.device:
+            raise UsageError(f"A is on {A.device}, a scale on {scale.device}")
+
+
 def _are_one(*scales):
     return all(scale.numel() == 1 for scale in scales)
 
@@ -60,6 +66,7 @@ def _dtypes(given):
 
 def _kind_of_a(A, scale, dim, ranks):
     """What a scale of A, which is gathered, has: "one" value, or one for each of this rank's "own" rows or "all"."""
+    _check_devices(A, scale)
     own = [*A.shape[:-1], 1]
     if scale.numel() == 1 and (ranks == 1 or list(scale.shape) != own):
         return "one"
@@ -133,6 +140,7 @@ def all_gather_scaled_matmul(
 
 
 def _types_of_gather(A, Bs, kind, B_scales, biases, result_scales, out_dtypes, gemm):
+    _check_devices(A, *B_scales, *result_scales)
     one_value = kind == "one" and _are_one(*B_scales) and not any(one is not None for one in result_scales)
     types = _types(A, Bs, _dtypes(out_dtypes), gemm, one_value)
     for bias, B in zip(biases, Bs):
@@ -189,6 +197,7 @@ def _check_a_scale(A, scale):
 
 
 def _types_of_sum(A, B, A_scale, B_scale, bias, result_scale, out_dtype, gemm):
+    _check_devices(A, A_scale, B_scale, result_scale)
     _check_a_scale(A, A_scale)
     one_value = _are_one(A_scale, B_scale) and result_scale is None
     types = _types(A, [B], [_dtypes([out_dtype])[0] or torch.bfloat16], gemm, one_value)
