@@ -24,7 +24,9 @@ bool OptionValues::small(Array<const Option> options, Symbol name, uint32_t& out
   int64_t v = 0;
   if (o == nullptr || !evaluator_.integer(o->value, v)) return false;
   if (v < 0 || v > std::numeric_limits<uint32_t>::max()) {
-    evaluator_.fail("option-value", o->value, fmt::format("'{}' is {}", ast_.text(name), v));
+    evaluator_.fail("option-value", o->value,
+                    fmt::format("'{}' is {}, {}", ast_.text(name), v,
+                                v < 0 ? "a negative number" : "more than 32 bits hold"));
     return false;
   }
   out = static_cast<uint32_t>(v);

@@ -178,7 +178,7 @@ int run_select_overlap(const SelectOptions& options, SumOrder order) {
   const auto dtype = find_dtype(options.dtype);
   if (!dtype) return refuse(fmt::format("unknown data type '{}'", options.dtype));
   if (options.m == 0 || options.k == 0 || options.n.empty()) {
-    return refuse(fmt::format("{} needs --m, --k and --n", options.collective));
+    return refuse(fmt::format("{} needs --m, --k and --n, each at least 1", options.collective));
   }
   const bool more = options.columns || options.rows || options.in_place || options.root != 0 ||
                     options.shift != 1 || options.links != kDefaultLinks;
