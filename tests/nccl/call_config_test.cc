@@ -194,11 +194,10 @@ struct RanksWithEvents {
       Diagnostics diagnostics;
       streams.push_back(comm->device->create_stream(diagnostics));
       comm->device = std::make_shared<EventDevice>(comm->device, works);
+      comm->on_host = false;
     }
-    ::setenv("MSCCLC_DEVICE", "gpu", 1);  // from now on: the communicators are there
   }
   ~RanksWithEvents() {
-    ::setenv("MSCCLC_DEVICE", "host", 1);
     for (int r = 0; r < ranks.size(); ++r) {
       find_comm(ranks.comms[r])->device->destroy_stream(streams[r]);
     }
