@@ -1088,7 +1088,7 @@ _TESTS_MAY_INCLUDE = {
         "tests/helpers/files",
         "tests/helpers/runtime",
     ],
-    "runtime/devices/kernels": ["executor/testing", "tests/helpers/runtime"],
+    "runtime/devices/kernels": ["executor/testing", "tests/helpers/files", "tests/helpers/runtime"],
     "runtime/devices/cuda": ["tests/fakes/cuda", "tests/helpers/runtime"],
     "runtime/devices/cuda/examples": ["executor/cuda/testing"],
     "runtime/devices/cuda/internode": [
@@ -1107,7 +1107,7 @@ _TESTS_MAY_INCLUDE = {
     "runtime/devices/cuda/memory": ["tests/fakes/cuda", "tests/helpers/runtime"],
     "runtime/core/device": ["executor/testing", "tests/fakes/cuda", "tests/helpers/programs"],
     "runtime/core/group": ["tests/helpers/runtime"],
-    "runtime/choice/library": ["tests/helpers/runtime"],
+    "runtime/choice/library": ["tests/helpers/files", "tests/helpers/runtime"],
     "runtime/support/memory": ["tests/helpers/runtime"],
     "runtime/support/observe": ["tests/helpers/files", "tests/helpers/runtime"],
     "runtime/network/sockets": ["tests/helpers/network", "tests/helpers/runtime"],
@@ -1130,6 +1130,7 @@ _TESTS_MAY_INCLUDE = {
     "tools/bench/ranks": ["tests/helpers/runtime"],
     "tools/doctor": ["tests/helpers/files"],
     "tools/run": ["tests/helpers/runtime"],
+    "tools/tune": ["tests/helpers/files"],
     "tools/watch": ["tests/helpers/files"],
 }
 

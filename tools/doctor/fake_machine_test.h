@@ -21,8 +21,6 @@ class FakeMachine {
       return std::nullopt;
     };
   }
-  FakeMachine(const FakeMachine&) = delete;
-  FakeMachine& operator=(const FakeMachine&) = delete;
 
   void file(const std::string& path, const std::string& text = "") const {
     folder_.write(path, text);
