@@ -91,6 +91,7 @@ _ROWS = {
     "plans": [],
     "plans/format": ["ir"],
     "plans/format/machines": ["ir", "plans/format"],
+    "tests/helpers/files": [],
     "tests/helpers/programs": ["ir"],
     "tests/helpers/plans": ["ir", "plans/format", "tests/helpers/programs"],
 
@@ -680,6 +681,7 @@ _ROWS = {
         "runtime/network/sockets",
         "runtime/network/verbs",
         "tests/fakes/verbs",
+        "tests/helpers/files",
         "tests/helpers/network",
         "tests/helpers/runtime",
     ],
@@ -1083,9 +1085,10 @@ _TESTS_MAY_INCLUDE = {
     "runtime/core/communicator/compiled_kernels": [
         "executor/testing",
         "runtime/support/environment",
+        "tests/helpers/files",
         "tests/helpers/runtime",
     ],
-    "runtime/devices/kernels": ["executor/testing", "tests/helpers/runtime"],
+    "runtime/devices/kernels": ["executor/testing", "tests/helpers/files", "tests/helpers/runtime"],
     "runtime/devices/cuda": ["tests/fakes/cuda", "tests/helpers/runtime"],
     "runtime/devices/cuda/examples": ["executor/cuda/testing"],
     "runtime/devices/cuda/internode": [
@@ -1100,13 +1103,13 @@ _TESTS_MAY_INCLUDE = {
     "runtime/devices/cuda/gemm": ["tests/fakes/cuda", "tests/fakes/libcuda"],
     "runtime/devices/cuda/launch": ["tests/fakes/cuda"],
     "runtime/devices/cuda/links": ["tests/fakes/cuda"],
-    "runtime/devices/cuda/driver": ["tests/fakes/libcuda", "tests/helpers/runtime"],
+    "runtime/devices/cuda/driver": ["tests/fakes/libcuda", "tests/helpers/files", "tests/helpers/runtime"],
     "runtime/devices/cuda/memory": ["tests/fakes/cuda", "tests/helpers/runtime"],
     "runtime/core/device": ["executor/testing", "tests/fakes/cuda", "tests/helpers/programs"],
     "runtime/core/group": ["tests/helpers/runtime"],
-    "runtime/choice/library": ["tests/helpers/runtime"],
+    "runtime/choice/library": ["tests/helpers/files", "tests/helpers/runtime"],
     "runtime/support/memory": ["tests/helpers/runtime"],
-    "runtime/support/observe": ["tests/helpers/runtime"],
+    "runtime/support/observe": ["tests/helpers/files", "tests/helpers/runtime"],
     "runtime/network/sockets": ["tests/helpers/network", "tests/helpers/runtime"],
     "runtime/network/verbs": [
         "tests/fakes/verbs",
@@ -1125,7 +1128,10 @@ _TESTS_MAY_INCLUDE = {
     "tools/report": ["compiler", "tests/helpers/programs"],
     "tools/timeline": ["executor/testing"],
     "tools/bench/ranks": ["tests/helpers/runtime"],
+    "tools/doctor": ["tests/helpers/files"],
     "tools/run": ["tests/helpers/runtime"],
+    "tools/tune": ["tests/helpers/files"],
+    "tools/watch": ["tests/helpers/files"],
 }
 
 # Whose targets a folder may depend on without including their headers: what is declared in

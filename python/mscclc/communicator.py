@@ -210,7 +210,7 @@ class Communicator(Collectives):
 
     def _meet(self):
         """Collective, before loads for this rank's next call: ranks that make the call instead learn of it, and
-        none waits for the other."""
+        none waits for the other; so do ranks that load a plan."""
         own = self._own()
         wait_for(lambda: check(library().mscclc_plan_meet(own)), lambda: self.abort("interrupted"))
 

@@ -8,6 +8,7 @@
 docs/fusion.md has a table of the names, externals and outputs.
 """
 
+import contextlib
 import ctypes
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -16,7 +17,7 @@ from ._arguments import text as as_text
 from ._library import check, library
 from ._numbers import element_type, order_number
 from .buffers import buffer_of
-from .errors import UsageError
+from .errors import LibraryError, UsageError
 from .loaded_plan import LoadedPlan, needs_type
 from .plan import Plan
 from .work import Work
@@ -96,14 +97,25 @@ class RowPlans:
         rows = 1
         try:
             while rows <= max_rows:
-                most = min(choose_rows(name, rows=rows, order=order, **shape).most_rows, max_rows)
-                plan = row_plan(name, rows=rows, order=order, **shape)
+                most, plan = self._choice(rows, order)
+                most = min(most, max_rows)
                 self._loaded.append((most, comm.load(plan, most * width, dtype)))
                 rows = most + 1
         except Exception:
             self.close()
             raise
         self._rows = self._loaded[0][1]._rows
+
+    def _choice(self, rows, order):
+        """What all ranks load next, and up to how many rows it serves. The others learn that this one has none, as they
+        do in load(), and do not wait for it there."""
+        try:
+            most = choose_rows(self._name, rows=rows, order=order, **self._shape).most_rows
+            return most, row_plan(self._name, rows=rows, order=order, **self._shape)
+        except (LibraryError, UsageError):
+            with contextlib.suppress(LibraryError, UsageError):  # the first error is this rank's
+                self._comm._meet()
+            raise
 
     def check_order(self, order: Optional[str]) -> None:
         """An error where sums of its calls do not keep to `order`; None is what it was loaded for."""

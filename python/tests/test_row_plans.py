@@ -137,6 +137,19 @@ class RowPlans(unittest.TestCase):
             print("fine")
         """)
 
+    def test_one_rank_without_a_plan(self):
+        """All ranks learn of it at once, whatever the reason, and load others."""
+        run(3, """if 1:
+            for order, why in (("tree", "under 'tree'"), ("trees", "no order 'trees'")):
+                try:
+                    comm.load_rows("allreduce_norm", 64, 8, order=order if rank == 1 else None)
+                    raise AssertionError("loaded")
+                except (mscclc.LibraryError, mscclc.UsageError) as error:
+                    assert (why if rank == 1 else "rank 1 cannot take the plan") in str(error), error
+            comm.load_rows("allreduce_norm", 64, 8).check_order("ranks")
+            print("fine")
+        """)  # fmt: skip
+
     def test_calls(self):
         """A call takes the plan for its rows: one shot up to 512, and reads of what the other has beyond."""
         run(2, """if 1:

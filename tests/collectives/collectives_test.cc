@@ -6,13 +6,13 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <latch>
 
 #include "runtime/api/communicator.h"
 #include "runtime/api/device.h"
 #include "tests/collectives/compiled_in_library.h"
 #include "tests/collectives/definition.h"
 #include "tests/collectives/ranks_of_one_thread.h"
+#include "tests/helpers/runtime/go_ahead.h"
 #include "tests/helpers/runtime/undrained_device.h"
 #include "tests/runtime/ranks.h"
 
@@ -309,10 +309,11 @@ TEST_CASE("memory of collectives stays where the device does not wait for their 
 
 // Rank 1 makes its second call when rank 0 has made its own, with buffers that no call has had.
 TEST_CASE("calls in registered buffers wait for no other rank") {
-  std::latch made(1);
+  testing::GoAhead made;
   const auto body = [&](Collectives& collectives) -> std::string {
     Communicator& communicator = collectives.communicator();
     const uint32_t rank = communicator.rank();
+    const testing::GivenAtEnd at_least(rank == 0 ? &made : nullptr);
     Diagnostics diagnostics;
     constexpr uint64_t kCount = 1 << 20;
     Buffer buffer(communicator, 8 * kCount, diagnostics);
@@ -328,7 +329,7 @@ TEST_CASE("calls in registered buffers wait for no other rank") {
       if (i == 1 && rank == 1) made.wait();
       const bool waits = collectives.waits_for_ranks(call, stream);
       const bool done = collectives.call(call, stream, diagnostics);
-      if (i == 1 && rank == 0) made.count_down();
+      if (i == 1 && rank == 0) made.give();
       if (!done) return testing::text(diagnostics);
       if (waits != (i == 0)) return "it waits, or does not for its plan";
       if (!communicator.synchronize(stream, diagnostics)) return testing::text(diagnostics);

@@ -74,8 +74,7 @@ TEST_CASE("a call's maxCTAs bounds its plan, and nothing that NCCL would ignore 
 TEST_CASE("a call's CTA policy takes the place of its communicator's [case-102]") {
   const ServedBy served(kLatest, true);
   const auto left_to_nccl = [](int of_communicator, int of_call) {
-    ncclUniqueId id;
-    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    const ncclUniqueId id = new_id();
     ncclComm_t comms[2];
     ncclGroupStart();
     for (int r = 0; r < 2; ++r) {
@@ -142,21 +141,16 @@ std::vector<std::string>& put_on_streams() {
 }
 
 /// A call that says when it is put on its stream.
-class OrderedCall final : public ServedCall {
+class OrderedCall final : public ForwardedCall {
  public:
   OrderedCall(std::unique_ptr<ServedCall> call, StreamHandle stream)
-      : call_(std::move(call)), stream_(stream) {}
-  std::string plan() const override { return call_->plan(); }
-  bool waits_for_ranks() override { return call_->waits_for_ranks(); }
-  bool prepare(Diagnostics& diagnostics) override { return call_->prepare(diagnostics); }
-  bool leave_to_real() override { return call_->leave_to_real(); }
+      : ForwardedCall(std::move(call)), stream_(stream) {}
   bool launch(Diagnostics& diagnostics) override {
     put_on_streams().push_back(fmt::format("call {}", stream_));
-    return call_->launch(diagnostics);
+    return ForwardedCall::launch(diagnostics);
   }
 
  private:
-  const std::unique_ptr<ServedCall> call_;
   const StreamHandle stream_;
 };
 
@@ -194,11 +188,10 @@ struct RanksWithEvents {
       Diagnostics diagnostics;
       streams.push_back(comm->device->create_stream(diagnostics));
       comm->device = std::make_shared<EventDevice>(comm->device, works);
+      comm->on_host = false;
     }
-    ::setenv("MSCCLC_DEVICE", "gpu", 1);  // from now on: the communicators are there
   }
   ~RanksWithEvents() {
-    ::setenv("MSCCLC_DEVICE", "host", 1);
     for (int r = 0; r < ranks.size(); ++r) {
       find_comm(ranks.comms[r])->device->destroy_stream(streams[r]);
     }

@@ -171,8 +171,7 @@ TEST_CASE("children before calls whose thread cannot use the device end with the
 
 TEST_CASE("what is asked of a child as soon as its parent says that it is made is under way") {
   const ServedBy served(nullptr, false);
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  const ncclUniqueId id = new_id();
   Comm comm;
   comm.ranks = 1;
   comm.async_error = ncclInProgress;
@@ -251,8 +250,7 @@ TEST_CASE("the parent's configuration says whether its children are waited for [
   Ranks ranks(2);
   std::vector<ncclComm_t> children(2);
   on_threads(2, [&](int r) {
-    CallersConfig config(80, 22809);
-    config.at(16) = 0;
+    CallersConfig config = unwaited();
     ranks.results[r] = ncclCommSplit(ranks.comms[r], 0, 0, &children[r], config.get());
   });
   CHECK(ranks.results == std::vector<ncclResult_t>(2, ncclSuccess));

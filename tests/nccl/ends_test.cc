@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "runtime/doors/nccl/backends/report.h"
@@ -70,14 +71,12 @@ TEST_CASE("abort ends a call that waits for a peer [case-79] [case-80]") {
   const ServedBy served(kFakeNccl, false);
   Ranks ranks(2);
   int value = 1;
-  ncclResult_t result = ncclSuccess;
   const long before = calls_of_fake("AllReduce");
-  std::thread caller(
-      [&] { result = ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr); });
-  while (calls_of_fake("AllReduce") == before) std::this_thread::yield();
+  OwnThread caller(
+      [&] { return ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr); });
+  CHECK(caller.comes([&] { return calls_of_fake("AllReduce") != before; }));
   CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
-  caller.join();
-  CHECK(result != ncclSuccess);
+  CHECK(caller.result() != ncclSuccess);
   CHECK(ncclCommAbort(ranks.comms[0]) == ncclInvalidArgument);
   CHECK(ncclCommDestroy(ranks.comms[0]) == ncclInvalidArgument);
   CHECK(ncclCommAbort(ranks.comms[1]) == ncclSuccess);
@@ -96,17 +95,13 @@ class LaunchedCalls final : public ForwardedCalls {
   }
 
  private:
-  struct Counted final : ServedCall {
-    explicit Counted(std::unique_ptr<ServedCall> of) : call(std::move(of)) {}
-    std::string plan() const override { return call->plan(); }
-    bool waits_for_ranks() override { return call->waits_for_ranks(); }
-    bool prepare(Diagnostics& diagnostics) override { return call->prepare(diagnostics); }
+  struct Counted final : ForwardedCall {
+    using ForwardedCall::ForwardedCall;
     bool launch(Diagnostics& diagnostics) override {
-      const bool done = call->launch(diagnostics);
+      const bool done = ForwardedCall::launch(diagnostics);
       ++launched;
       return done;
     }
-    const std::unique_ptr<ServedCall> call;
   };
 };
 
@@ -119,13 +114,11 @@ TEST_CASE("abort ends a plan that waits for a peer [case-79]") {
     return ncclAllReduce(&value[r], &value[r], 1, kInt32, kSum, comm, nullptr);
   };
   REQUIRE(ranks.together(reduce) == ncclSuccess);  // the plan is loaded
-  ncclResult_t result = ncclSuccess;
   const int before = LaunchedCalls::launched;
-  std::thread caller([&] { result = reduce(0, ranks.comms[0]); });
-  while (LaunchedCalls::launched == before) std::this_thread::yield();
+  OwnThread caller([&] { return reduce(0, ranks.comms[0]); });
+  CHECK(caller.comes([&] { return LaunchedCalls::launched != before; }));
   CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
-  caller.join();
-  CHECK(result != ncclSuccess);
+  CHECK(caller.result() != ncclSuccess);
   ncclResult_t error = ncclSuccess;
   while (error == ncclSuccess)
     REQUIRE(ncclCommGetAsyncError(ranks.comms[1], &error) == ncclSuccess);
@@ -189,13 +182,12 @@ TEST_CASE("what NCCL still makes when a communicator is aborted is aborted, too 
   const ServedBy served(kFakeNccl, false);
   ::setenv("FAKE_NCCL_STUCK", "1", 1);
   const long made = calls_of_fake("CommInitRankConfig"), aborted = calls_of_fake("CommAbort");
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
-  CallersConfig config(80, 22809);
-  config.at(16) = 0;
+  const ncclUniqueId id = new_id();
+  CallersConfig config = unwaited();
   ncclComm_t comm = nullptr;
   REQUIRE(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
-  while (calls_of_fake("CommInitRankConfig") == made) std::this_thread::yield();
+  CHECK(comes_so_far([&] { return calls_of_fake("CommInitRankConfig") != made; },
+                     [&] { return one_has_ended({comm}); }));
   CHECK(ncclCommAbort(comm) == ncclSuccess);
   mscclc::testing::await_end_of_threads("mscclc-nccl");  // it uses the fake NCCL
   ::unsetenv("FAKE_NCCL_STUCK");
@@ -246,7 +238,8 @@ TEST_CASE("abort ends a finalize that waits") {
   Unwaited one;
   const long before = calls_of_fake("CommFinalize");
   CHECK(ncclCommFinalize(one.handle) == ncclInProgress);
-  while (calls_of_fake("CommFinalize") == before) std::this_thread::yield();
+  CHECK(comes_so_far([&] { return calls_of_fake("CommFinalize") != before; },
+                     [&] { return one_has_ended({one.handle}); }));
   CHECK(ncclCommDestroy(one.handle) == ncclInvalidArgument);  // it is not finalized yet
   CHECK(ncclCommAbort(one.handle) == ncclSuccess);
   mscclc::testing::await_end_of_threads("mscclc-nccl");
@@ -353,7 +346,8 @@ TEST_CASE("a revoke is in progress until what it ends is over, then there are ch
     const Held unwinds("GroupEnd");
     const long before = calls_of_fake("GroupEnd");
     REQUIRE(ncclRecv(&value, 1, kInt32, 1, ranks.comms[0], nullptr) == ncclInProgress);
-    while (calls_of_fake("GroupEnd") == before) std::this_thread::yield();
+    CHECK(comes_so_far([&] { return calls_of_fake("GroupEnd") != before; },
+                       [&] { return one_has_ended({ranks.comms[0]}); }));
     CHECK(ncclCommRevoke(ranks.comms[0], 0) == ncclInProgress);
     CHECK(ncclCommRevoke(ranks.comms[1], 0) == ncclSuccess);  // nothing is under way
     ncclResult_t state = ncclSuccess;
@@ -374,19 +368,19 @@ TEST_CASE("an abort beside a revoke frees NCCL's communicator after the revoke")
   const ServedBy served(kFakeNccl, false);
   Ranks ranks(1);
   const long revoked = calls_of_fake("CommRevoke"), aborted = calls_of_fake("CommAbort");
-  std::thread revoker, aborter;
+  std::optional<OwnThread> revoker, aborter;
   {
     const Held revoking("CommRevoke");
-    revoker = std::thread([&] { (void)ncclCommRevoke(ranks.comms[0], 0); });
-    while (calls_of_fake("CommRevoke") == revoked) std::this_thread::yield();
-    aborter = std::thread([&] { CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess); });
-    while (calls_of_fake("CommRevoke") < revoked + 2 && calls_of_fake("CommAbort") == aborted) {
-      std::this_thread::yield();
-    }
+    revoker.emplace([&] { return ncclCommRevoke(ranks.comms[0], 0); });
+    CHECK(revoker->comes([&] { return calls_of_fake("CommRevoke") != revoked; }));
+    aborter.emplace([&] { return ncclCommAbort(ranks.comms[0]); });
+    CHECK(aborter->comes([&] {
+      return calls_of_fake("CommRevoke") >= revoked + 2 || calls_of_fake("CommAbort") != aborted;
+    }));
     CHECK(calls_of_fake("CommAbort") == aborted);
   }
-  revoker.join();
-  aborter.join();
+  (void)revoker->result();
+  CHECK(aborter->result() == ncclSuccess);
   CHECK(calls_of_fake("CommAbort") == aborted + 1);
   ranks.comms.clear();
 }
@@ -411,12 +405,10 @@ TEST_CASE("a shrink that aborts ends what NCCL waits for [case-34]") {
   Ranks ranks(3);
   const long before = calls_of_fake("Recv", library);
   int value = 0;
-  ncclResult_t result = ncclSuccess;
-  std::thread receiver([&] { result = ncclRecv(&value, 1, kInt32, 2, ranks.comms[0], nullptr); });
-  while (calls_of_fake("Recv", library) == before) std::this_thread::yield();
+  OwnThread receiver([&] { return ncclRecv(&value, 1, kInt32, 2, ranks.comms[0], nullptr); });
+  CHECK(receiver.comes([&] { return calls_of_fake("Recv", library) != before; }));
   shrink_two(ranks);
-  receiver.join();
-  CHECK(result != ncclSuccess);
+  CHECK(receiver.result() != ncclSuccess);
 }
 
 TEST_CASE("a shrink that aborts ends the messages of plans [case-34]") {
@@ -432,13 +424,11 @@ TEST_CASE("a shrink that aborts ends the messages of plans [case-34]") {
     if (r != 1) ranks.results[r] = message(r);
   });
   REQUIRE(ranks.results == std::vector<ncclResult_t>(3, ncclSuccess));
-  ncclResult_t result = ncclSuccess;
   const int before = LaunchedCalls::launched;
-  std::thread receiver([&] { result = message(0); });
-  while (LaunchedCalls::launched == before) std::this_thread::yield();
+  OwnThread receiver([&] { return message(0); });
+  CHECK(receiver.comes([&] { return LaunchedCalls::launched != before; }));
   shrink_two(ranks);
-  receiver.join();
-  CHECK(result != ncclSuccess);
+  CHECK(receiver.result() != ncclSuccess);
 }
 
 TEST_CASE("a shrink that aborts ends what no caller waits for, and the parent has no error of it") {
@@ -451,7 +441,8 @@ TEST_CASE("a shrink that aborts ends what no caller waits for, and the parent ha
   const int before = LaunchedCalls::launched;
   REQUIRE(ncclAllReduce(&value, &value, 1, kInt32, kSum, ranks.comms[0], nullptr) ==
           ncclInProgress);
-  while (by_plans && LaunchedCalls::launched == before) std::this_thread::yield();
+  CHECK(comes_so_far([&] { return !by_plans || LaunchedCalls::launched != before; },
+                     [&] { return one_has_ended({ranks.comms[0]}); }));
   std::vector<ncclComm_t> rest(2);
   for (int r = 0; r < 2; ++r) {
     CHECK(ncclCommShrink(ranks.comms[r], &lost, 1, &rest[r], nullptr, kNcclShrinkAbort) ==

@@ -12,6 +12,20 @@
 
 namespace mscclc::nccl::testing {
 
+/// A call of the library's plans, which hands everything on.
+class ForwardedCall : public ServedCall {
+ public:
+  explicit ForwardedCall(std::unique_ptr<ServedCall> call) : call_(std::move(call)) {}
+  std::string plan() const override { return call_->plan(); }
+  bool waits_for_ranks() override { return call_->waits_for_ranks(); }
+  bool prepare(Diagnostics& diagnostics) override { return call_->prepare(diagnostics); }
+  bool leave_to_real() override { return call_->leave_to_real(); }
+  bool launch(Diagnostics& diagnostics) override { return call_->launch(diagnostics); }
+
+ private:
+  const std::unique_ptr<ServedCall> call_;
+};
+
 /// Hands everything on.
 class ForwardedCalls : public PlanCalls {
  public:

@@ -25,22 +25,17 @@ TEST_CASE("a communicator that ends before its group does takes the calls with i
 }
 
 /// A call whose launch is noted, by its input.
-class NotedLaunch final : public ServedCall {
+class NotedLaunch final : public ForwardedCall {
  public:
   NotedLaunch(std::unique_ptr<ServedCall> call, const void* input)
-      : call_(std::move(call)), input_(input) {}
-  std::string plan() const override { return call_->plan(); }
-  bool waits_for_ranks() override { return call_->waits_for_ranks(); }
-  bool prepare(Diagnostics& diagnostics) override { return call_->prepare(diagnostics); }
-  bool leave_to_real() override { return call_->leave_to_real(); }
+      : ForwardedCall(std::move(call)), input_(input) {}
   bool launch(Diagnostics& diagnostics) override {
     inputs.push_back(input_);
-    return call_->launch(diagnostics);
+    return ForwardedCall::launch(diagnostics);
   }
   static inline std::vector<const void*> inputs;
 
  private:
-  const std::unique_ptr<ServedCall> call_;
   const void* const input_;
 };
 
@@ -376,8 +371,7 @@ TEST_CASE("ncclGroupSimulateEnd() estimates no call without elements, compared o
 
 TEST_CASE("a group that is only simulated makes no communicators [case-63]") {
   const ServedBy served(kFakeNccl, false);
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  const ncclUniqueId id = new_id();
   ncclSimInfo_t info{sizeof info, MSCCLC_NCCL_SIM_INFO_MAGIC, 22809, -2.0f};
   ncclComm_t comm = nullptr;
   ncclGroupStart();
@@ -432,6 +426,16 @@ TEST_CASE("who does not wait for a communicator waits for none of its calls") {
   CHECK(sum_of(ranks.comms) == 3);
 }
 
+TEST_CASE("what is awaited of a call is not awaited any longer than the call lasts") {
+  const ServedBy served(kFakeNccl, false);
+  const auto never = [] { return false; };
+  OwnThread failed([] { return ncclInvalidUsage; });
+  CHECK_FALSE(failed.comes(never));
+  CHECK(failed.result() == ncclInvalidUsage);
+  const UnwaitedRanks ranks(2);
+  CHECK_FALSE(comes_so_far(never, [&] { return one_has_ended(ranks.comms); }));
+}
+
 TEST_CASE("abort ends a call that no caller waits for") {
   const bool by_plans = GENERATE(false, true);
   const ServedBy served(by_plans ? nullptr : kFakeNccl, by_plans);
@@ -453,7 +457,8 @@ TEST_CASE("abort frees what NCCL uses for a call that no caller waits for after 
   {
     const Held calls("AllReduce");
     CHECK(allreduce(value, ranks.comms[0]) == ncclInProgress);
-    while (calls_of_fake("AllReduce") == called) std::this_thread::yield();
+    CHECK(comes_so_far([&] { return calls_of_fake("AllReduce") != called; },
+                       [&] { return one_has_ended({ranks.comms[0]}); }));
     CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
     CHECK(calls_of_fake("CommRevoke") == revoked + 1);
     CHECK(calls_of_fake("CommAbort") == aborted);
@@ -479,7 +484,8 @@ TEST_CASE("abort while NCCL's communicator is made for a call leaves none, and n
   {
     const Held made("CommRegister");  // the last step
     for (int r = 0; r < 2; ++r) CHECK(allreduce(values[r], ranks.comms[r]) == ncclInProgress);
-    while (calls_of_fake("CommRegister") < registered + 2) std::this_thread::yield();
+    CHECK(comes_so_far([&] { return calls_of_fake("CommRegister") >= registered + 2; },
+                       [&] { return one_has_ended(ranks.comms); }));
     for (ncclComm_t comm : ranks.comms) CHECK(ncclCommAbort(comm) == ncclSuccess);
   }
   mscclc::testing::await_end_of_threads("mscclc-nccl");
@@ -521,14 +527,12 @@ TEST_CASE("abort ends a wait for what NCCL says is in progress, with an error") 
                                    ranks.comms[0]) == ncclSuccess);
   const Setting later("FAKE_NCCL_IN_PROGRESS", "1"), busy("FAKE_NCCL_BUSY", "1");
   const long before = calls_of_fake("CommGetAsyncError");
-  ncclResult_t result = ncclSuccess;
-  std::thread caller(
-      [&] { result = ncclAllReduce(&value, &value, 1, kFloat, scaled, ranks.comms[0], nullptr); });
-  while (calls_of_fake("CommGetAsyncError") == before) std::this_thread::yield();
+  OwnThread caller(
+      [&] { return ncclAllReduce(&value, &value, 1, kFloat, scaled, ranks.comms[0], nullptr); });
+  CHECK(caller.comes([&] { return calls_of_fake("CommGetAsyncError") != before; }));
   CHECK(ncclCommAbort(ranks.comms[0]) == ncclSuccess);
-  caller.join();
+  CHECK(caller.result() == ncclInvalidUsage);
   ranks.comms.clear();
-  CHECK(result == ncclInvalidUsage);
 }
 
 }  // namespace

@@ -80,8 +80,7 @@ TEST_CASE("ranks as threads [case-14]") {
 
 TEST_CASE("one thread makes all ranks in a group [case-15]") {
   const ServedBy served(kFakeNccl, false);
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  const ncclUniqueId id = new_id();
   std::vector<ncclComm_t> comms(3);
   REQUIRE(ncclGroupStart() == ncclSuccess);
   for (int rank = 0; rank < 3; ++rank) {
@@ -109,8 +108,7 @@ TEST_CASE("all devices of a process [case-16]") {
 
 TEST_CASE("rank and number must fit [case-17]") {
   const ServedBy served(kFakeNccl, false);
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  const ncclUniqueId id = new_id();
   for (const auto& [ranks, rank] : {std::pair{0, 0}, {-1, 0}, {2, 2}, {2, -1}}) {
     auto comm = reinterpret_cast<ncclComm_t>(1);
     CHECK(ncclCommInitRank(&comm, ranks, id, rank) == ncclInvalidArgument);
@@ -123,15 +121,13 @@ TEST_CASE("configurations of every size make communicators [case-18] [case-21]")
   const ServedBy served(kFakeNccl, false);
   for (const auto& [bytes, version] :
        {std::pair{24, 21400}, {48, 21805}, {80, 22809}, {112, 23100}}) {
-    ncclUniqueId id;
-    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    const ncclUniqueId id = new_id();
     CallersConfig config(static_cast<size_t>(bytes), static_cast<unsigned>(version));
     ncclComm_t comm = nullptr;
     CHECK(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclSuccess);
     CHECK(ncclCommDestroy(comm) == ncclSuccess);
   }
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  const ncclUniqueId id = new_id();
   ncclComm_t comm = nullptr;
   CHECK(ncclCommInitRankConfig(&comm, 1, id, 0, nullptr) == ncclSuccess);
   CHECK(ncclCommDestroy(comm) == ncclSuccess);
@@ -171,8 +167,7 @@ std::vector<uint32_t> bounds_of(const std::vector<int>& most) {
     bounds[communicator.rank()] = options.most_blocks;
     return std::unique_ptr<PlanCalls>();
   });
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  const ncclUniqueId id = new_id();
   const int ranks = static_cast<int>(most.size());
   std::vector<ncclComm_t> comms(most.size());
   ncclGroupStart();
@@ -204,10 +199,8 @@ TEST_CASE("maxCTAs and NCCL_MAX_CTAS bound the blocks of plans, on all ranks ali
 
 TEST_CASE("a communicator that is not waited for, and its child [case-23] [case-31]") {
   const ServedBy served(kFakeNccl, false);
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
-  CallersConfig config(80, 22809);
-  config.at(16) = 0;
+  const ncclUniqueId id = new_id();
+  CallersConfig config = unwaited();
   std::vector<ncclComm_t> comms(2), children(2);
   REQUIRE(ncclCommInitRankConfig(&comms[0], 2, id, 0, config.get()) == ncclInProgress);
   REQUIRE(comms[0] != nullptr);
@@ -233,10 +226,8 @@ TEST_CASE("a communicator that is not waited for, and its child [case-23] [case-
 
 TEST_CASE("what is finalized without waiting is not destroyed under it [case-81]") {
   const ServedBy served(kFakeNccl, false);
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
-  CallersConfig config(80, 22809);
-  config.at(16) = 0;
+  const ncclUniqueId id = new_id();
+  CallersConfig config = unwaited();
   ncclComm_t comm = nullptr;
   REQUIRE(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
   REQUIRE(await(comm) == ncclSuccess);
@@ -253,10 +244,8 @@ TEST_CASE("what is finalized without waiting is not destroyed under it [case-81]
 
 TEST_CASE("blocking and other communicators in one group [case-62]") {
   const ServedBy served(kFakeNccl, false);
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
-  CallersConfig config(80, 22809);
-  config.at(16) = 0;
+  const ncclUniqueId id = new_id();
+  CallersConfig config = unwaited();
   std::vector<ncclComm_t> comms(2);
   ncclGroupStart();
   CHECK(ncclCommInitRankConfig(&comms[0], 2, id, 0, config.get()) == ncclSuccess);
@@ -270,10 +259,8 @@ TEST_CASE("abort does not wait for a peer, and ends what waits for it [case-24]"
   const ServedBy served(kFakeNccl, false);
   const bool has_joined = GENERATE(false, true);
   ::setenv("MSCCLC_TIMEOUT", "0", 1);  // forever
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
-  CallersConfig config(80, 22809);
-  config.at(16) = 0;
+  const ncclUniqueId id = new_id();
+  CallersConfig config = unwaited();
   ncclComm_t comm = nullptr;
   REQUIRE(ncclCommInitRankConfig(&comm, 2, id, 0, config.get()) == ncclInProgress);
   while (has_joined && mscclc::testing::threads_named("mscclc-boot") == 0) {

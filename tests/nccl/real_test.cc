@@ -214,12 +214,10 @@ TEST_CASE("what NCCL ignores of its own variables counts as not set, and brings 
 
 TEST_CASE("NCCL_COMM_BLOCKING that means nothing leaves it to the configuration") {
   const ServedBy served(nullptr, false);
-  ncclUniqueId id;
-  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  const ncclUniqueId id = new_id();
   ncclComm_t comm = nullptr;
   const auto make = [&] {
-    CallersConfig config(80, 22809);
-    config.at(16) = 0;
+    CallersConfig config = unwaited();
     CHECK(ncclCommInitRankConfig(&comm, 1, id, 0, config.get()) == ncclInProgress);
   };
   CHECK_THAT(output_with({{"NCCL_COMM_BLOCKING", "foo"}}, make),

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdlib>
@@ -98,6 +99,12 @@ class Held {
   const char* const name_;
 };
 
+inline ncclUniqueId new_id() {
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  return id;
+}
+
 /// Runs fn(rank) on a thread for each rank; the results must be asked after it.
 inline void on_threads(int ranks, const std::function<void(int rank)>& fn) {
   std::vector<std::thread> threads;
@@ -109,8 +116,7 @@ inline void on_threads(int ranks, const std::function<void(int rank)>& fn) {
 class Ranks {
  public:
   explicit Ranks(int ranks) : comms(ranks), results(ranks) {
-    ncclUniqueId id;
-    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+    const ncclUniqueId id = new_id();
     on_threads(ranks,
                [&](int rank) { results[rank] = ncclCommInitRank(&comms[rank], ranks, id, rank); });
     INFO(ncclGetLastError(nullptr));
@@ -157,6 +163,13 @@ struct CallersConfig {
   alignas(8) int words[40];
 };
 
+/// The configuration of a communicator that is not waited for.
+inline CallersConfig unwaited() {
+  CallersConfig config(80, 22809);
+  config.at(16) = 0;
+  return config;
+}
+
 /// What a communicator says once it is not ncclInProgress any more.
 inline ncclResult_t await(ncclComm_t comm) {
   ncclResult_t state = ncclInProgress;
@@ -167,14 +180,57 @@ inline ncclResult_t await(ncclComm_t comm) {
   return state;
 }
 
+/// Waits until a call that is under way has come so far. False: it has ended without that.
+template <class SoFar, class HasEnded>
+bool comes_so_far(SoFar so_far, HasEnded has_ended) {
+  while (!so_far()) {
+    if (has_ended()) return so_far();
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+/// Of what callers do not wait for: true as soon as nothing is under way at one of them.
+inline bool one_has_ended(const std::vector<ncclComm_t>& comms) {
+  return std::any_of(comms.begin(), comms.end(), [](ncclComm_t comm) {
+    ncclResult_t state = ncclSuccess;
+    return ncclCommGetAsyncError(comm, &state) != ncclSuccess || state != ncclInProgress;
+  });
+}
+
+/// A call on a thread of its own.
+class OwnThread {
+ public:
+  explicit OwnThread(std::function<ncclResult_t()> call)
+      : thread_([this, call = std::move(call)] {
+          result_ = call();
+          ended_ = true;
+        }) {}
+  ~OwnThread() { (void)result(); }
+
+  /// comes_so_far() of its call.
+  template <class SoFar>
+  bool comes(SoFar so_far) const {
+    return comes_so_far(so_far, [this] { return ended_.load(); });
+  }
+  /// Waits for its end.
+  ncclResult_t result() {
+    if (thread_.joinable()) thread_.join();
+    return result_;
+  }
+
+ private:
+  ncclResult_t result_ = ncclInProgress;
+  std::atomic<bool> ended_ = false;
+  std::thread thread_;  ///< last: it uses the others
+};
+
 /// Communicators that callers do not wait for, nor for their children.
 class UnwaitedRanks {
  public:
   explicit UnwaitedRanks(int ranks) : comms(ranks) {
-    ncclUniqueId id;
-    REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
-    CallersConfig config(80, 22809);
-    config.at(16) = 0;
+    const ncclUniqueId id = new_id();
+    CallersConfig config = unwaited();
     for (int rank = 0; rank < ranks; ++rank) {
       REQUIRE(ncclCommInitRankConfig(&comms[rank], ranks, id, rank, config.get()) ==
               ncclInProgress);

@@ -7,14 +7,15 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <latch>
 #include <set>
 #include <thread>
 
 #include "compiler/compile.h"
 #include "runtime/support/process/proc.h"
+#include "tests/helpers/runtime/go_ahead.h"
 #include "tests/helpers/runtime/longer_times.h"
 #include "tests/helpers/runtime/shared_value.h"
+#include "tests/helpers/runtime/short_of_memory.h"
 #include "tests/library/library.h"
 #include "tests/runtime/ranks.h"
 #include "tests/runtime/stuck_plan.h"
@@ -170,9 +171,10 @@ struct OneCall {
   std::function<void(Communicator&, StreamHandle)> meanwhile = {};
   /// Rank 0, whose wait is short, begins when rank 1 is done, however late that is. nullptr: at
   /// once.
-  std::shared_ptr<std::latch> rank_1_done = {};
+  std::shared_ptr<testing::GoAhead> rank_1_done = {};
 
   std::string operator()(Communicator& communicator) const {
+    const testing::GivenAtEnd at_least(communicator.rank() == 1 ? rank_1_done.get() : nullptr);
     Diagnostics diagnostics;
     auto executable = testing::load_unproved(communicator, plan, 4096, diagnostics);
     const SmallCall own(communicator, executable.get(), diagnostics);
@@ -181,7 +183,7 @@ struct OneCall {
     if (!executable->launch(own.call, own.stream, diagnostics)) return testing::text(diagnostics);
     if (meanwhile) meanwhile(communicator, own.stream);
     (void)communicator.synchronize(own.stream, diagnostics);
-    if (rank_1_done != nullptr && communicator.rank() == 1) rank_1_done->count_down();
+    if (rank_1_done != nullptr && communicator.rank() == 1) rank_1_done->give();
     communicator.device().destroy_stream(own.stream);
     // What came after: nothing can be launched or loaded any more.
     Diagnostics later;
@@ -199,7 +201,7 @@ struct OneCall {
 TEST_CASE("a wait that takes too long is reported") {
   std::vector<std::string> said, expected;
   const auto is_right = [&](int factor) {
-    const auto rank_1_done = std::make_shared<std::latch>(1);
+    const auto rank_1_done = std::make_shared<testing::GoAhead>();
     said = testing::threads(2, OneCall{testing::stuck_plan(), {}, rank_1_done},
                             testing::Timeouts(kLongWait, factor * milliseconds(300)));
     const std::string begin = fmt::format(
@@ -231,11 +233,24 @@ TEST_CASE(
     (void)communicator.device().synchronize(stream, diagnostics);
     if (communicator.has_failed(diagnostics)) found = testing::text(diagnostics);
   };
-  const auto rank_1_done = std::make_shared<std::latch>(1);
+  const auto rank_1_done = std::make_shared<testing::GoAhead>();
   const auto said = testing::threads(2, OneCall{testing::stuck_plan(), ask, rank_1_done},
                                      testing::Timeouts(kLongWait, milliseconds(300)));
   CHECK_THAT(found, Catch::Contains("1 thread block waited longer than 0.3 s for something that"));
   CHECK_THAT(said[0], Catch::StartsWith("error: rank 1 has not sent what rank 0 waits for\n"));
+}
+
+TEST_CASE("no rank waits for what one was to do that has failed before") {
+  const auto open = [](uint32_t rank, Diagnostics& diagnostics) -> std::unique_ptr<Device> {
+    auto device = testing::open_host(rank, diagnostics);
+    if (rank == 0) return device;
+    return std::make_unique<testing::ShortOfMemory>(std::move(device), "buffers");
+  };
+  const auto rank_1_done = std::make_shared<testing::GoAhead>();
+  const auto said = testing::threads(2, OneCall{testing::stuck_plan(), {}, rank_1_done},
+                                     testing::Timeouts(kLongWait, milliseconds(300)), open);
+  CHECK(said[1] == "error: there is no memory for buffers\n");
+  CHECK(said[0] != "");
 }
 
 // Rank 1 has a second for its packets, which it sends at once.
@@ -368,7 +383,7 @@ TEST_CASE("a rank that has aborted hears so from every step") {
 
 TEST_CASE("a step that waits for others ends with the abort of its own rank") {
   const auto plan = plan_to_break("allreduce_2shot", "2");
-  std::latch over(1);
+  testing::GoAhead over;
   const auto body = [&](Communicator& communicator) {
     if (communicator.rank() == 0) {
       over.wait();  // it is there, and never loads
@@ -378,7 +393,7 @@ TEST_CASE("a step that waits for others ends with the abort of its own rank") {
     Diagnostics diagnostics;
     CHECK(communicator.load(plan, {}, diagnostics) == nullptr);
     other.join();
-    over.count_down();
+    over.give();
     return testing::text(diagnostics);
   };
   CHECK(testing::threads(2, body, kLongWait)[1] == "error: rank 1: enough\n");

@@ -1,9 +1,7 @@
 // From a plan to a launch of its kernel, with a fake driver and a fake libnvrtc: compiled in the
 // background, taken over between two calls, kept for the next process.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <filesystem>
-#include <latch>
 #include <thread>
 
 #include "executor/testing/test_plans.h"
@@ -11,6 +9,8 @@
 #include "runtime/api/in_process.h"
 #include "runtime/devices/kernels/kernel_maker.h"
 #include "tests/fakes/cuda/test_world.h"
+#include "tests/helpers/files/made_up_folder.h"
+#include "tests/helpers/runtime/go_ahead.h"
 
 namespace mscclc {
 namespace {
@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kLong{300};
 /// Compiles nothing before a test says so.
 class HeldCompiler final : public CubinCompiler {
  public:
-  HeldCompiler(std::unique_ptr<CubinCompiler> compiler, std::latch& may_begin)
+  HeldCompiler(std::unique_ptr<CubinCompiler> compiler, const GoAhead& may_begin)
       : compiler_(std::move(compiler)), may_begin_(may_begin) {}
   Result<std::string> compile(const std::string& source,
                               const std::string& architecture) const override {
@@ -36,7 +36,7 @@ class HeldCompiler final : public CubinCompiler {
 
  private:
   const std::unique_ptr<CubinCompiler> compiler_;
-  std::latch& may_begin_;
+  const GoAhead& may_begin_;
 };
 
 /// What one process has: a maker, and a rank on a GPU.
@@ -51,6 +51,7 @@ class MadeJob {
               return std::make_unique<HeldCompiler>(*std::move(found), bound_);
             },
             KernelCache({cache})) {
+    const GivenAtEnd at_least(&bound_);
     world.kernels = &maker_;
     device_ = world.open(0, 0);
     auto bootstraps = make_in_process_bootstraps(1, kLong);
@@ -73,7 +74,7 @@ class MadeJob {
     REQUIRE(executable_ != nullptr);
     call_ = executable_->bind({.bytes = 1024, .input = input_->data(), .output = output_->data()},
                               diagnostics_);
-    bound_.count_down();  // else kernels might be there before the first call
+    bound_.give();  // else kernels might be there before the first call
     REQUIRE(call_);
   }
   ~MadeJob() {
@@ -93,7 +94,7 @@ class MadeJob {
  private:
   World& world_;
   Diagnostics diagnostics_;
-  std::latch bound_{1};
+  GoAhead bound_;
   CachingKernelMaker maker_;
   std::shared_ptr<Device> device_;
   std::unique_ptr<Communicator> communicator_;
@@ -102,13 +103,6 @@ class MadeJob {
   std::unique_ptr<Executable> executable_;
   BoundCall call_;
 };
-
-std::string empty_cache() {
-  const char* base = std::getenv("TEST_TMPDIR");
-  const auto folder = std::filesystem::path(base == nullptr ? "/tmp" : base) / "made_kernels";
-  std::filesystem::remove_all(folder);
-  return folder;
-}
 
 /// The calls of the interpreter before the kernel's first.
 void run_until_kernel(MadeJob& job) {
@@ -128,7 +122,8 @@ World& counting(World& world) {
 }
 
 TEST_CASE("a plan's kernels are compiled, taken over and kept") {
-  const std::string cache = empty_cache();
+  const MadeUpFolder folder;
+  const std::string cache = folder.file("kernels");
   World world;
   counting(world);
   {
@@ -150,11 +145,11 @@ TEST_CASE("a plan's kernels are compiled, taken over and kept") {
     CHECK(world.launched.size() == before);
   }
   world.check_clean();
-  std::filesystem::remove_all(cache);
 }
 
 TEST_CASE("without libnvrtc, the interpreter goes on") {
-  const std::string cache = empty_cache();
+  const MadeUpFolder folder;
+  const std::string cache = folder.file("kernels");
   World world;
   counting(world);
   {

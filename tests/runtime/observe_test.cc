@@ -7,7 +7,6 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
-#include <latch>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -16,6 +15,7 @@
 #include "runtime/api/device.h"
 #include "runtime/api/host_device.h"
 #include "runtime/api/job.h"
+#include "tests/helpers/runtime/go_ahead.h"
 #include "tests/helpers/runtime/log_file.h"
 #include "tests/helpers/runtime/raw_rank.h"
 #include "tests/library/library.h"
@@ -90,22 +90,25 @@ std::string where_calls_are(const Logs& logs, int rank) {
 TEST_CASE("a hang is noticed without a call that asks") {
   const Logs logs;
   const testing::LogFile lines(Environment::Values{{"MSCCLC_DEBUG", "WARN"}});
-  std::latch launched(1);
+  testing::GoAhead launched;
   const auto wait = [&](Communicator& communicator) {
     if (communicator.rank() == 0) launched.wait();
   };
   const auto stay = [&](Communicator& communicator, StreamHandle) -> std::string {
     Diagnostics diagnostics;
     if (communicator.rank() == 1) {
-      launched.count_down();
+      launched.give();
       while (communicator.check(diagnostics)) std::this_thread::sleep_for(milliseconds(5));
     }
     Diagnostics later;
     (void)communicator.bootstrap().barrier("stay", later);
     return testing::text(diagnostics);
   };
-  const auto said = testing::threads(2, WatchedCalls{testing::stuck_plan(), 1, stay, wait},
-                                     testing::Timeouts(kLongestWatch, milliseconds(100)));
+  const auto body = [&](Communicator& communicator) {
+    const testing::GivenAtEnd at_least(communicator.rank() == 1 ? &launched : nullptr);
+    return WatchedCalls{testing::stuck_plan(), 1, stay, wait}(communicator);
+  };
+  const auto said = testing::threads(2, body, testing::Timeouts(kLongestWatch, milliseconds(100)));
   CHECK(said[0] == "");
   CHECK_THAT(said[1], Catch::StartsWith("error: rank 1 has not sent what rank 0 waits for\n"));
   CHECK(lines.lines(where_calls_are(logs, 0)) == 1);

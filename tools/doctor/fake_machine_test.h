@@ -1,13 +1,11 @@
 // A machine of files in a folder of its own, variables and answers that a test chooses.
 #pragma once
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 
+#include "tests/helpers/files/made_up_folder.h"
 #include "tools/doctor/checks.h"
 
 namespace mscclc::doctor::testing {
@@ -15,12 +13,7 @@ namespace mscclc::doctor::testing {
 class FakeMachine {
  public:
   FakeMachine() {
-    static int number = 0;
-    folder_ = std::filesystem::temp_directory_path() /
-              ("machine_" + std::to_string(::getpid()) + "_" + std::to_string(++number));
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-    machine.root = folder_;
+    machine.root = folder_.path();
     machine.run = [this](const std::string& command) -> std::optional<std::string> {
       for (const auto& [beginning, text] : prints) {
         if (command.starts_with(beginning)) return text;
@@ -28,17 +21,12 @@ class FakeMachine {
       return std::nullopt;
     };
   }
-  ~FakeMachine() { std::filesystem::remove_all(folder_); }
-  FakeMachine(const FakeMachine&) = delete;
-  FakeMachine& operator=(const FakeMachine&) = delete;
 
   void file(const std::string& path, const std::string& text = "") const {
-    const std::filesystem::path whole = folder_.string() + path;
-    std::filesystem::create_directories(whole.parent_path());
-    std::ofstream(whole) << text;
+    folder_.write(path, text);
   }
   void link(const std::string& path, const std::string& target) const {
-    const std::filesystem::path whole = folder_.string() + path;
+    const std::filesystem::path whole = folder_.file(path);
     std::filesystem::create_directories(whole.parent_path());
     std::filesystem::create_symlink(target, whole);
   }
@@ -97,7 +85,7 @@ class FakeMachine {
   std::map<std::string, std::string> prints;  ///< by how commands begin
 
  private:
-  std::filesystem::path folder_;
+  const mscclc::testing::MadeUpFolder folder_;
 };
 
 }  // namespace mscclc::doctor::testing

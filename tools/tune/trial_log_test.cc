@@ -1,32 +1,13 @@
 // The file of trials: what is in it is found again, whatever ended the run.
 #include "tools/tune/trial_log.h"
 
-#include <unistd.h>
-
-#include <cstdio>
-#include <filesystem>
-
 #include "ir/support/read_file.h"
+#include "tests/helpers/files/made_up_folder.h"
 #include "tools/io/files.h"
 #include "tools/tune/small_library_test.h"
 
 namespace mscclc::tune {
 namespace {
-
-/// A file's path that is gone at the end.
-class TemporaryPath {
- public:
-  TemporaryPath()
-      : path_(std::filesystem::temp_directory_path() /
-              ("mscclc_trials_" + std::to_string(::getpid()) + ".jsonl")) {
-    std::filesystem::remove(path_);
-  }
-  ~TemporaryPath() { std::filesystem::remove(path_); }
-  std::string text() const { return path_.string(); }
-
- private:
-  const std::filesystem::path path_;
-};
 
 TrialLog opened(const std::string& path) {
   auto log = TrialLog::open(path, "two ranks");
@@ -45,16 +26,17 @@ void write(const std::string& path, const std::string& text) { REQUIRE(write_fil
 }  // namespace
 
 TEST_CASE("trials are found again, each under its call, plan and pass") {
-  const TemporaryPath path;
+  const mscclc::testing::MadeUpFolder folder;
+  const std::string path = folder.file("trials.jsonl");
   {
-    TrialLog log = opened(path.text());
+    TrialLog log = opened(path);
     CHECK(log.size() == 0);
     REQUIRE(log.add(two_ranks(64), "a:B=1", 0, {.ns = 1500.5}));
     REQUIRE(log.add(two_ranks(64), "a:B=1", 1, {.ns = 1600}));
     REQUIRE(log.add(two_ranks(64), "a:B=2", 0, {.wrong = 3}));
     REQUIRE(log.add(two_ranks(128), "a:B=2", 0, {.why = "it has \"many\" blocks\n"}));
   }
-  const TrialLog log = opened(path.text());
+  const TrialLog log = opened(path);
   CHECK(log.size() == 4);
   CHECK(log.find(two_ranks(64), "a:B=1", 0)->ns == 1500.5);
   CHECK(log.find(two_ranks(64), "a:B=1", 1)->ns == 1600);
@@ -68,34 +50,37 @@ TEST_CASE("trials are found again, each under its call, plan and pass") {
 }
 
 TEST_CASE("a line that was cut off is dropped") {
-  const TemporaryPath path;
-  REQUIRE(opened(path.text()).add(two_ranks(64), "a", 0, {.ns = 1}));
-  const std::string whole = read_file(path.text()).value();
+  const mscclc::testing::MadeUpFolder folder;
+  const std::string path = folder.file("trials.jsonl");
+  REQUIRE(opened(path).add(two_ranks(64), "a", 0, {.ns = 1}));
+  const std::string whole = read_file(path).value();
   for (const size_t cut : {size_t{1}, size_t{10}, whole.size() - whole.find('\n') - 2}) {
-    write(path.text(), whole.substr(0, whole.size() - cut));
-    TrialLog log = opened(path.text());
+    write(path, whole.substr(0, whole.size() - cut));
+    TrialLog log = opened(path);
     CHECK(log.size() == 0);
     REQUIRE(log.add(two_ranks(64), "a", 0, {.ns = 1}));
-    CHECK(read_file(path.text()) == whole);
+    CHECK(read_file(path) == whole);
   }
 }
 
 TEST_CASE("files of other runs, and other files, are refused and stay") {
-  const TemporaryPath path;
-  REQUIRE(opened(path.text()).add(two_ranks(64), "a", 0, {.ns = 1}));
-  CHECK(refusal(path.text(), "four ranks")
-            .find("is of another run (\"two ranks\", here \"four ranks\")") != std::string::npos);
-  const std::string whole = read_file(path.text()).value();
+  const mscclc::testing::MadeUpFolder folder;
+  const std::string path = folder.file("trials.jsonl");
+  REQUIRE(opened(path).add(two_ranks(64), "a", 0, {.ns = 1}));
+  CHECK(
+      refusal(path, "four ranks").find("is of another run (\"two ranks\", here \"four ranks\")") !=
+      std::string::npos);
+  const std::string whole = read_file(path).value();
   for (const char* line : {"{}", "[1]", "nonsense", R"({"call":"x","plan":"y","pass":-1,"ns":1})",
                            R"({"call":"x","plan":"y","pass":0,"ns":-1})",
                            R"({"call":"x","plan":"y","pass":0,"ns":1,"wrong":"no"})"}) {
     const std::string text = whole + line + "\n";
-    write(path.text(), text);
-    CHECK(refusal(path.text(), "two ranks").find("line 3: not a line of") != std::string::npos);
-    CHECK(read_file(path.text()) == text);
+    write(path, text);
+    CHECK(refusal(path, "two ranks").find("line 3: not a line of") != std::string::npos);
+    CHECK(read_file(path) == text);
   }
-  write(path.text(), "my letters\n");
-  CHECK(refusal(path.text(), "two ranks").find("is no file of 'mscclc tune'") != std::string::npos);
+  write(path, "my letters\n");
+  CHECK(refusal(path, "two ranks").find("is no file of 'mscclc tune'") != std::string::npos);
 }
 
 TEST_CASE("what cannot be written says why") {

@@ -2,12 +2,10 @@
 // it goes on after it was ended.
 #include "tools/tune/tuner.h"
 
-#include <unistd.h>
-
 #include <cmath>
-#include <filesystem>
 #include <map>
 
+#include "tests/helpers/files/made_up_folder.h"
 #include "tools/tune/small_library_test.h"
 
 namespace mscclc::tune {
@@ -62,17 +60,10 @@ class FakeTimer : public CallTimer {
 /// A run with a file of trials of its own.
 class Fixture {
  public:
-  explicit Fixture(const std::string& name = "tuner")
-      : path_(std::filesystem::temp_directory_path() /
-              ("mscclc_" + name + "_" + std::to_string(::getpid()) + ".jsonl")) {
-    std::filesystem::remove(path_);
-  }
-  ~Fixture() { std::filesystem::remove(path_); }
-
   std::optional<std::vector<SizeResult>> tune(FakeTimer& timer, LibraryCall call,
                                               const std::vector<uint64_t>& sizes,
                                               TuneOptions options = {}) {
-    auto log = TrialLog::open(path_, "test");
+    auto log = TrialLog::open(folder_.file("trials.jsonl"), "test");
     REQUIRE(log);
     // Compiled and predicted once for all cases.
     static Plans plans(program_of_library, find_machine("4xH200", diagnostics).value(), kLimits);
@@ -86,7 +77,7 @@ class Fixture {
   std::vector<uint64_t> seen;
 
  private:
-  const std::string path_;
+  const mscclc::testing::MadeUpFolder folder_;
 };
 
 const std::vector<uint64_t> kSizes = {4096, 65536};
@@ -133,7 +124,7 @@ TEST_CASE("a rank that hangs ends the run, and what was measured is kept") {
   CHECK_FALSE(f.tune(hangs, two_ranks(0), kSizes));
   REQUIRE(f.diagnostics.has_errors());
   CHECK(f.diagnostics.all().front().code == "hang");
-  Fixture fresh("fresh");
+  Fixture fresh;
   FakeTimer rest, all;
   REQUIRE(f.tune(rest, two_ranks(0), kSizes));
   REQUIRE(fresh.tune(all, two_ranks(0), kSizes));

@@ -1,10 +1,8 @@
 #include "tools/watch/round.h"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
+
+#include "tests/helpers/files/made_up_folder.h"
 
 using namespace mscclc;
 
@@ -12,19 +10,15 @@ namespace {
 
 Round round_of(const std::string& program, std::vector<std::string> defines = {},
                uint64_t bytes = 4096) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("round_" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / "a.mscl") << program;
-  std::ofstream(folder / "lib.mscl") << "let n = 1\n";
+  const testing::MadeUpFolder folder;
+  folder.write("lib.mscl", "let n = 1\n");
   InputOptions options;
-  options.file = folder / "a.mscl";
+  options.file = folder.write("a.mscl", program);
   options.defines = std::move(defines);
   FiberPool stacks;
   Round round = run_round(options, bytes, stacks);
   const Round again = run_round(options, bytes, stacks);
   CHECK(again.right == round.right);
-  std::filesystem::remove_all(folder);
   return round;
 }
 

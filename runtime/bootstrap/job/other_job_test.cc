@@ -32,6 +32,7 @@ class Sleepers {
     // Until then it looks like this test, and then for a moment as if nothing were set.
     while (program_of(process) == program_of(::getpid()) || program_of(process).empty() ||
            entries_of(process, "environ").empty()) {
+      REQUIRE(::waitpid(process, nullptr, WNOHANG) == 0);  // it has not ended
       ::usleep(1000);
     }
     return process;

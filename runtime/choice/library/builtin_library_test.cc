@@ -15,6 +15,7 @@
 #include "plans/format/library_table.h"
 #include "runtime/choice/proofs/known_plans.h"
 #include "runtime/choice/proofs/plan_digest.h"
+#include "tests/helpers/files/made_up_folder.h"
 #include "tests/helpers/runtime/log_file.h"
 
 namespace mscclc {
@@ -43,14 +44,6 @@ TEST_CASE("MSCCLC_LIBRARY is for commands: jobs have what is compiled in") {
 }
 
 const LibraryCall kSmall{.kind = CollectiveKind::allreduce, .ranks = 4, .bytes = 4096};
-
-std::string scratch(const std::string& name) {
-  const char* folder = std::getenv("TEST_TMPDIR");
-  const std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/" + name;
-  std::filesystem::remove_all(path);
-  std::filesystem::create_directories(path);
-  return path;
-}
 
 }  // namespace
 
@@ -238,7 +231,8 @@ TEST_CASE("a reduction that a plan cannot do is a reason, not an error at the la
 }
 
 TEST_CASE("a folder of programs") {
-  const std::string folder = scratch("programs");
+  const testing::MadeUpFolder made;
+  const std::string& folder = made.path();
   for (const LibraryFile& file : embedded_library()) {
     std::ofstream(folder + "/" + std::string(file.name)) << file.text;
   }

@@ -9,12 +9,13 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <set>
 #include <thread>
+
+#include "tests/helpers/files/made_up_folder.h"
 
 namespace mscclc {
 namespace {
@@ -24,14 +25,6 @@ using std::chrono::milliseconds;
 
 /// A folder of a test's own; the cache makes its last part.
 struct CacheHome {
-  explicit CacheHome(const char* name) {
-    const char* base = std::getenv("TEST_TMPDIR");
-    root = fs::path(base == nullptr ? "/tmp" : base) / name;
-    fs::remove_all(root);
-    fs::create_directories(root);
-    folder = root / "kernels";
-  }
-  ~CacheHome() { fs::remove_all(root); }
   KernelCache cache(uint64_t most = KernelCache::kMaxBytes) const {
     return KernelCache({folder, root}, most);
   }
@@ -42,7 +35,8 @@ struct CacheHome {
     for (const auto& entry : fs::directory_iterator(folder)) all.insert(entry.path().filename());
     return all;
   }
-  fs::path root, folder;
+  const testing::MadeUpFolder made;
+  const fs::path root = made.path(), folder = root / "kernels";
 };
 
 std::string text_of(const fs::path& file) {
@@ -71,7 +65,7 @@ TEST_CASE("kernel cache: a key is of source, architecture, compiler and version"
 }
 
 TEST_CASE("kernel cache: what was kept is found, also by another cache of the folder") {
-  const CacheHome home("kept");
+  const CacheHome home;
   const KernelCache cache = home.cache();
   const std::string key = kernel_key("a", "sm_90", "c");
   CHECK(!cache.find(key));
@@ -88,7 +82,7 @@ TEST_CASE("kernel cache: what was kept is found, also by another cache of the fo
 }
 
 TEST_CASE("kernel cache: a file that is torn, changed or another key's is not found") {
-  const CacheHome home("torn");
+  const CacheHome home;
   const KernelCache cache = home.cache();
   const std::string key = kernel_key("a", "sm_90", "c"), other = kernel_key("b", "sm_90", "c");
   REQUIRE(cache.keep(key, kImage));
@@ -113,7 +107,7 @@ TEST_CASE("kernel cache: a file that is torn, changed or another key's is not fo
 }
 
 TEST_CASE("kernel cache: nothing that others may have written is found") {
-  const CacheHome home("others");
+  const CacheHome home;
   const KernelCache cache = home.cache();
   const std::string key = kernel_key("a", "sm_90", "c");
   REQUIRE(cache.keep(key, kImage));
@@ -152,7 +146,7 @@ TEST_CASE("kernel cache: nothing that others may have written is found") {
 }
 
 TEST_CASE("kernel cache: a folder that cannot be made or written keeps nothing") {
-  const CacheHome home("unwritable");
+  const CacheHome home;
   const std::string key = kernel_key("a", "sm_90", "c");
   CHECK(!KernelCache({}).keep(key, kImage));
   CHECK(!KernelCache({}).find(key));
@@ -168,7 +162,7 @@ TEST_CASE("kernel cache: a folder that cannot be made or written keeps nothing")
 }
 
 TEST_CASE("kernel cache: with too little room for a file, none is left") {
-  const CacheHome home("full");
+  const CacheHome home;
   const std::string key = kernel_key("a", "sm_90", "c");
   REQUIRE(home.cache().keep(key, "x"));
   rlimit before{};
@@ -184,7 +178,7 @@ TEST_CASE("kernel cache: with too little room for a file, none is left") {
 }
 
 TEST_CASE("kernel cache: what was used longest ago makes room") {
-  const CacheHome home("bounded");
+  const CacheHome home;
   const std::string image(1000, 'x');
   const auto key = [](int i) { return kernel_key(std::to_string(i), "sm_90", "c"); };
   const auto age = [&](int i, int hours) {
@@ -208,7 +202,7 @@ TEST_CASE("kernel cache: what was used longest ago makes room") {
 }
 
 TEST_CASE("kernel cache: processes that keep and find one key at once") {
-  const CacheHome home("at_once");
+  const CacheHome home;
   const std::string key = kernel_key("a", "sm_90", "c");
   const std::string images[] = {std::string(20000, 'a'), std::string(30000, 'b')};
   pid_t children[2];
@@ -252,7 +246,7 @@ std::set<std::string> drafts_during(const fs::path& folder, const std::function<
 
 // Containers that share a home have processes of one number: their drafts are apart all the same.
 TEST_CASE("kernel cache: each draft has a name of its own") {
-  const CacheHome home("drafts");
+  const CacheHome home;
   const std::string key = kernel_key("a", "sm_90", "c");
   REQUIRE(home.cache().keep(key, kImage));
   const auto drafts = drafts_during(home.folder, [&] {
@@ -263,7 +257,7 @@ TEST_CASE("kernel cache: each draft has a name of its own") {
 }
 
 TEST_CASE("kernel cache: one has its turn, others wait, give up or are done") {
-  const CacheHome home("turns");
+  const CacheHome home;
   const std::string key = kernel_key("a", "sm_90", "c");
   const auto never = [] { return false; };
   std::atomic<bool> second{false};

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <latch>
@@ -13,6 +12,7 @@
 #include "executor/testing/test_plans.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/observe/log.h"
+#include "tests/helpers/files/made_up_folder.h"
 
 namespace mscclc {
 namespace {
@@ -46,12 +46,6 @@ class TestCompiler final : public CubinCompiler {
 };
 
 struct MakerHome {
-  explicit MakerHome(const char* name) {
-    const char* base = std::getenv("TEST_TMPDIR");
-    folder = fs::path(base == nullptr ? "/tmp" : base) / name;
-    fs::remove_all(folder);
-  }
-  ~MakerHome() { fs::remove_all(folder); }
   std::unique_ptr<CachingKernelMaker> maker() {
     return std::make_unique<CachingKernelMaker>(
         [this]() -> Result<std::unique_ptr<CubinCompiler>> {
@@ -62,7 +56,8 @@ struct MakerHome {
   }
   Work work;
   int found = 0;
-  fs::path folder;
+  const MadeUpFolder made;
+  const fs::path folder = made.path() + "/kernels";
 };
 
 KernelOrder order_of(uint32_t blocks, bool wait = false) {
@@ -92,7 +87,7 @@ struct Lines {
 };
 
 TEST_CASE("kernel maker: in the background, once for all that order the same") {
-  MakerHome home("once");
+  MakerHome home;
   home.work.may_begin = std::make_shared<std::latch>(1);
   const auto maker = home.maker();
   const auto first = maker->order(order_of(2)), again = maker->order(order_of(2));
@@ -114,7 +109,7 @@ TEST_CASE("kernel maker: in the background, once for all that order the same") {
 }
 
 TEST_CASE("kernel maker: a later one finds what was kept, at once") {
-  MakerHome home("later");
+  MakerHome home;
   const auto before = await(*home.maker()->order(order_of(2)));
   REQUIRE(before);
   const auto found = home.maker()->order(order_of(2));
@@ -130,7 +125,7 @@ TEST_CASE("kernel maker: a later one finds what was kept, at once") {
 }
 
 TEST_CASE("kernel maker: those that are to wait have them at once") {
-  MakerHome home("wait");
+  MakerHome home;
   const auto maker = home.maker();
   std::vector<std::thread> threads;
   std::atomic<int> made{0};
@@ -146,7 +141,7 @@ TEST_CASE("kernel maker: those that are to wait have them at once") {
 }
 
 TEST_CASE("kernel maker: an error is one warning, and not tried again") {
-  MakerHome home("error");
+  MakerHome home;
   home.work.error = "kernels.cu(1): error: no\nsuch thing";
   const auto maker = home.maker();
   Lines lines;
@@ -165,7 +160,7 @@ TEST_CASE("kernel maker: an error is one warning, and not tried again") {
 }
 
 TEST_CASE("kernel maker: what cannot be kept is held while the process runs") {
-  MakerHome home("held");
+  MakerHome home;
   std::ofstream(home.folder) << "no folder";
   const auto maker = home.maker();
   for (int i = 0; i < 3; ++i) {
@@ -176,7 +171,7 @@ TEST_CASE("kernel maker: what cannot be kept is held while the process runs") {
 }
 
 TEST_CASE("kernel maker: without a compiler it says why") {
-  MakerHome home("none");
+  MakerHome home;
   CachingKernelMaker maker(
       []() -> Result<std::unique_ptr<CubinCompiler>> { return Error{"there is none"}; },
       KernelCache({home.folder}));

@@ -145,10 +145,14 @@ TEST_CASE("a process that ends does not wait for what another one compiles, nor 
   REQUIRE(other >= 0);
   if (other == 0) {
     order();
-    while (shared_page->ended == 0) std::this_thread::yield();
+    while (shared_page->ended == 0 && ordered->result() == nullptr) std::this_thread::yield();
     std::_Exit(0);
   }
-  while (shared_page->begun == 0) std::this_thread::yield();
+  int status = -1;
+  while (shared_page->begun == 0) {
+    REQUIRE(waitpid(other, &status, WNOHANG) == 0);  // it has not failed
+    std::this_thread::yield();
+  }
   CHECK(status_of([&] {
           // After all that is registered later.
           (void)std::atexit([] { std::_Exit(ordered->result() == nullptr ? 1 : 7); });
@@ -159,7 +163,6 @@ TEST_CASE("a process that ends does not wait for what another one compiles, nor 
         }) == 7);
   CHECK(shared_page->begun == 1);
   shared_page->ended = 1;
-  int status = -1;
   CHECK(waitpid(other, &status, 0) == other);
   std::filesystem::remove_all(folder);
 }
@@ -193,7 +196,7 @@ TEST_CASE("what the first compilation loads stays until it has ended") {
               },
               KernelCache({}));
           static const auto ordered = maker.order(some_order());
-          while (shared_page->begun == 0) std::this_thread::yield();
+          while (shared_page->begun == 0 && ordered->result() == nullptr) std::this_thread::yield();
           std::exit(7);
         }) == 7);
   CHECK(shared_page->ended == 1);

@@ -2,7 +2,6 @@
  * every kind and layout that each serves, and errors for what it does not; one communicator of
  * NCCL's for all objects. Two ranks of the host device. */
 #define _POSIX_C_SOURCE 200809L
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -12,6 +11,7 @@
 
 #include "mscclc.h"
 #include "runtime/doors/c/check.h"
+#include "runtime/doors/c/fake_nccl_test.h"
 
 enum { kRanks = 2, kRows = 6, kDepth = 5, kWeights = 2, kRuns = 2 };
 /* Floats of each matrix's place, in whole 16 bytes. */
@@ -305,16 +305,6 @@ static void *make_without_room(void *argument) {
   CHECK(mscclc_comm_async_error(comm) != MSCCLC_SUCCESS);
   OK(mscclc_comm_destroy(comm));
   return NULL;
-}
-
-/* Calls of a function of the fake NCCL, which the library has loaded. */
-static long calls_of_fake(const char *name) {
-  long (*count)(const char *) = NULL;
-  void *const fake = dlopen(getenv("MSCCLC_NCCL"), RTLD_NOW | RTLD_NOLOAD);
-  CHECK(fake != NULL);
-  *(void **)&count = dlsym(fake, "fakeNcclCalls");
-  CHECK(count != NULL);
-  return count(name);
 }
 
 /* It is aborted once, by whichever object learns it, and takes no more. */

@@ -12,6 +12,7 @@
 
 #include "mscclc.h"
 #include "runtime/doors/c/check.h"
+#include "runtime/doors/c/fake_nccl_test.h"
 
 enum { kRanks = 2, kRows = 8, kDepth = 4, kColumns = 4, kRuns = 3 };
 
@@ -202,16 +203,6 @@ static void *run_rank(void *argument) {
   OK(mscclc_comm_destroy(comm));
   OK(mscclc_overlap_destroy(kept));
   return NULL;
-}
-
-/* Calls of a function of the fake NCCL, which the library has loaded. */
-static long calls_of_fake(const char *name) {
-  long (*count)(const char *) = NULL;
-  void *const fake = dlopen(getenv("MSCCLC_NCCL"), RTLD_NOW | RTLD_NOLOAD);
-  CHECK(fake != NULL);
-  *(void **)&count = dlsym(fake, "fakeNcclCalls");
-  CHECK(count != NULL);
-  return count(name);
 }
 
 /* From now on calls of a function of the fake NCCL wait, or no more. */

@@ -1,10 +1,9 @@
 #include "runtime/support/observe/call_trace.h"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <nlohmann/json.hpp>
+
+#include "tests/helpers/files/made_up_folder.h"
 
 namespace mscclc {
 namespace {
@@ -40,20 +39,17 @@ TEST_CASE("a trace holds calls, what they name, and when ranks met") {
 }
 
 TEST_CASE("traces of several communicators get files of their own") {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("call_trace_test-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  const std::string pattern = (folder / "t-%r").string();
+  const testing::MadeUpFolder folder;
+  const std::string pattern = folder.file("t-%r");
   const auto write = [](const std::string& to) {
     const auto written = write_call_trace(two_calls(), to);
     return written ? *written : "not written: " + written.error().text();
   };
-  CHECK(write(pattern) == (folder / "t-3.json").string());
-  CHECK(write(pattern) == (folder / "t-3-2.json").string());
+  CHECK(write(pattern) == folder.file("t-3.json"));
+  CHECK(write(pattern) == folder.file("t-3-2.json"));
   CHECK(write("%x") == "not written: '%x' is not a file name with %h, %p, %r and %%");
-  const std::string no_folder = write((folder / "none" / "t").string());
+  const std::string no_folder = write(folder.file("none/t"));
   CHECK_THAT(no_folder, Catch::StartsWith("not written: ") && Catch::Contains("No such file"));
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("the first marks stay, and the last") {

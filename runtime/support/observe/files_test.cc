@@ -6,36 +6,24 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "runtime/support/observe/log_output.h"
 #include "runtime/support/observe/old_files.h"
+#include "tests/helpers/files/made_up_folder.h"
 
 namespace mscclc {
 namespace {
 
-/// A new folder, removed at the end.
-class Folder {
- public:
-  Folder() { REQUIRE(::mkdtemp(name_) != nullptr); }
-  ~Folder() { std::filesystem::remove_all(name_); }
-  std::string file(const std::string& name) const { return std::string(name_) + "/" + name; }
-  std::string name() const { return name_; }
-  void write(const std::string& name, time_t time = 0) const {
-    std::ofstream(file(name)) << "kept";
-    const timespec times[2] = {{time, 0}, {time, 0}};
-    ::utimensat(AT_FDCWD, file(name).c_str(), times, 0);
-  }
-
- private:
-  char name_[32] = "/tmp/mscclc_files_XXXXXX";
-};
+/// A file that was last written then.
+void write_old(const testing::MadeUpFolder& folder, const std::string& name, time_t time) {
+  const timespec times[2] = {{time, 0}, {time, 0}};
+  ::utimensat(AT_FDCWD, folder.write(name, "kept").c_str(), times, 0);
+}
 
 TEST_CASE("only this user may read a new log") {
-  const Folder folder;
+  const testing::MadeUpFolder folder;
   const ::mode_t before = ::umask(0);
   CHECK(open_log(folder.file("log")).valid());
   ::umask(before);
@@ -45,8 +33,8 @@ TEST_CASE("only this user may read a new log") {
 }
 
 TEST_CASE("links of this user and of the system are followed by a log, others are not") {
-  const Folder folder;
-  folder.write("aim");
+  const testing::MadeUpFolder folder;
+  folder.write("aim", "kept");
   REQUIRE(::symlink(folder.file("aim").c_str(), folder.file("link").c_str()) == 0);
   CHECK(open_log("/dev/stderr").valid() == (::access("/dev/stderr", W_OK) == 0));
   if (::geteuid() == 0) {
@@ -63,14 +51,14 @@ TEST_CASE("links of this user and of the system are followed by a log, others ar
 }
 
 TEST_CASE("a folder keeps the newest files of a kind") {
-  const Folder folder;
-  for (int i = 0; i < 9; ++i) folder.write("ours-" + std::to_string(i), 1000 + (i * 5) % 9);
-  folder.write("other", 1);
+  const testing::MadeUpFolder folder;
+  for (int i = 0; i < 9; ++i) write_old(folder, "ours-" + std::to_string(i), 1000 + (i * 5) % 9);
+  write_old(folder, "other", 1);
   REQUIRE(::symlink("other", folder.file("ours-link").c_str()) == 0);
   const auto is_ours = [](std::string_view name) { return name.starts_with("ours-"); };
-  drop_old_files(folder.name(), is_ours, 9);
+  drop_old_files(folder.path(), is_ours, 9);
   CHECK(std::filesystem::exists(folder.file("ours-0")));
-  drop_old_files(folder.name(), is_ours, 3);
+  drop_old_files(folder.path(), is_ours, 3);
   for (int i = 0; i < 9; ++i) {
     INFO(i);
     CHECK(std::filesystem::exists(folder.file("ours-" + std::to_string(i))) == ((i * 5) % 9 >= 6));

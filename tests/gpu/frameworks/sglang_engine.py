@@ -25,6 +25,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+import one_gpu  # noqa: E402
 from counted_checks import Checks  # noqa: E402
 from vllm_engine import draw, ended, expect, say, write_model  # noqa: E402
 
@@ -36,8 +37,7 @@ ENVIRONMENT = {
 }  # fmt: skip
 # Set where all ranks are on one GPU.
 ONE_GPU = {
-    "NCCL_MULTI_RANK_GPU_ENABLE": "1", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1",
-    "SGLANG_NUMA_BIND_V2": "false",
+    **one_gpu.ENVIRONMENT, "NCCL_MULTI_RANK_GPU_ENABLE": "1", "SGLANG_NUMA_BIND_V2": "false",
 }  # fmt: skip
 MULTICAST = "nvls|symm_mem|mscclpp|mnnvl|flashinfer"
 MODELS = {
@@ -83,7 +83,7 @@ def scheduler(*arguments):
     if all(os.environ.get(name) == value for name, value in ONE_GPU.items()):
         server, ports, _, rank, *more = arguments
         arguments = server, ports, 0, rank, *more
-        os.environ["NCCL_HOSTID"] = f"rank {rank}"  # NCCL refuses ranks of one machine that share a GPU
+        os.environ.update(one_gpu.node_of(rank))
     loader.initialize_dummy_weights = draw_weights
     module.Scheduler.about = about
     module.run_scheduler_process(*arguments)

@@ -26,7 +26,8 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, ".."))
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+import one_gpu  # noqa: E402
 from counted_checks import Checks  # noqa: E402
 
 MARK = "ENGINE "
@@ -43,8 +44,7 @@ ENVIRONMENT = {
 }  # fmt: skip
 
 ONE_GPU = {
-    "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0", "NCCL_SOCKET_IFNAME": "lo",
-    "NCCL_IB_DISABLE": "1",
+    **one_gpu.ENVIRONMENT, "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
 }  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def start(case, mode, options):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     return [process(f"{case}.{mode}.{rank}", **ONE_GPU, RANK=str(rank), WORLD_SIZE=str(options.ranks),
-                    MASTER_PORT=port, NCCL_HOSTID=f"rank {rank}") for rank in range(options.ranks)]  # fmt: skip
+                    MASTER_PORT=port, **one_gpu.node_of(rank)) for rank in range(options.ranks)]  # fmt: skip
 
 
 def ended(process, log, deadline):

@@ -21,6 +21,9 @@ class LLM:
         assert json.load(open(os.path.join(model, "config.json")))["model_type"] == "llama"
         ranks_apart = os.environ.get("LOCAL_RANK") == "0" and int(os.environ["RANK"]) < tensor_parallel_size
         assert more["distributed_executor_backend"] == ("external_launcher" if ranks_apart else "mp")
+        node = f"rank {os.environ['RANK']}" if ranks_apart else None  # else NCCL refuses ranks of one GPU
+        assert os.environ.get("NCCL_HOSTID") == node
+        assert (os.environ.get("NCCL_SOCKET_IFNAME") == "lo") == ranks_apart
         if FAULT == "start":
             raise RuntimeError("no start")
         # Each ends with this process.
@@ -64,7 +67,7 @@ class VllmEngine(unittest.TestCase):
             with open(os.path.join(folder, "vllm.py"), "w") as file:
                 file.write(FAKE)
             environment = {**os.environ, "PYTHONPATH": folder, "FAULT": fault}
-            for name in ("VLLM_PLUGINS", "RANK", "LOCAL_RANK"):
+            for name in ("VLLM_PLUGINS", "RANK", "LOCAL_RANK", "NCCL_HOSTID", "NCCL_SOCKET_IFNAME"):
                 environment.pop(name, None)
             done = subprocess.run(
                 [sys.executable, os.path.join(HERE, "vllm_engine.py"), "--logs", folder, *arguments],

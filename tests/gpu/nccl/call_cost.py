@@ -22,10 +22,6 @@ COUNT, FLOAT, SUM, CALLS, SAMPLES = 256, 7, 0, 100, 21
 P = ctypes.c_void_p
 
 
-class Id(ctypes.Structure):
-    _fields_ = [("internal", ctypes.c_byte * 128)]
-
-
 def communicator(rank, n, store):
     """An all-reduce of the C interface, as a function of a tensor and a stream, and what ends it."""
     nccl = ctypes.CDLL("libnccl.so.2")
@@ -34,13 +30,13 @@ def communicator(rank, n, store):
     def must(code):
         if code != 0:
             raise SystemExit(f"NCCL: {code}: {nccl.ncclGetLastError(None).decode()}")
-    unique = Id()
+    unique = nccl_ranks.UniqueId()
     if rank == 0:
         must(nccl.ncclGetUniqueId(ctypes.byref(unique)))
         store.set("id", bytes(unique).hex())
-    unique = Id.from_buffer_copy(bytes.fromhex(store.get("id").decode()))
+    unique = nccl_ranks.UniqueId.from_buffer_copy(bytes.fromhex(store.get("id").decode()))
     comm = P()
-    nccl.ncclCommInitRank.argtypes = [P, ctypes.c_int, Id, ctypes.c_int]
+    nccl.ncclCommInitRank.argtypes = [P, ctypes.c_int, nccl_ranks.UniqueId, ctypes.c_int]
     must(nccl.ncclCommInitRank(ctypes.byref(comm), n, unique, rank))
     nccl.ncclAllReduce.argtypes = [P, P, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, P, P]
     call = nccl.ncclAllReduce

@@ -3,6 +3,7 @@ NCCL and CUDA; buffers of any allocator."""
 import ctypes
 
 import torch
+from nccl_ranks import UniqueId
 
 FLOAT, SUM, AVG, SUCCESS, INVALID_USAGE = 7, 0, 4, 0, 5
 GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2  # cudaStreamCaptureMode
@@ -14,11 +15,6 @@ cuda = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.split('.')[0]}")
 nccl.ncclGetErrorString.restype = cuda.cudaGetErrorString.restype = ctypes.c_char_p
 nccl.ncclGetLastError.restype = ctypes.c_char_p
 P, Z = ctypes.c_void_p, ctypes.c_size_t
-
-
-class Id(ctypes.Structure):
-    """ncclUniqueId."""
-    _fields_ = [("internal", ctypes.c_char * 128)]
 
 
 def must(code):
@@ -65,7 +61,7 @@ class Ranks:
         self.others = [torch.cuda.Stream(gpu(d)) for d in range(count)]
 
     def _join(self):
-        made = Id()
+        made = UniqueId()
         must(nccl.ncclGetUniqueId(ctypes.byref(made)))
         must(nccl.ncclGroupStart())
         for r in range(self.count):

@@ -6,10 +6,16 @@
 Ranks find MASTER_ADDR and MASTER_PORT in their environment.
 """
 import argparse
+import ctypes
 import os
 import socket
 import subprocess
 import sys
+
+
+class UniqueId(ctypes.Structure):
+    """ncclUniqueId."""
+    _fields_ = [("internal", ctypes.c_byte * 128)]
 
 
 def add_ranks(parser, gpus):

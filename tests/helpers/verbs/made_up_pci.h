@@ -1,29 +1,18 @@
 // For tests: a tree of PCI devices, as sysfs shows it, made up in a folder of its own.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
+
+#include "tests/helpers/files/made_up_folder.h"
 
 namespace mscclc::verbs::testing {
 
 class MadeUpPci {
  public:
-  MadeUpPci() {
-    std::string folder = std::filesystem::temp_directory_path() / "mscclc-pci-XXXXXX";
-    root_ = ::mkdtemp(folder.data());
-  }
-  ~MadeUpPci() {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-  }
-  MadeUpPci(const MadeUpPci&) = delete;
-  MadeUpPci& operator=(const MadeUpPci&) = delete;
-
-  std::string sysfs() const { return root_; }
+  std::string sysfs() const { return root_.path(); }
   void load_module(const std::string& name) const {
-    std::filesystem::create_directories(root_ + "/module/" + name);
+    std::filesystem::create_directories(root_.file("module/" + name));
   }
   /// A GPU at "pci0000:00/0000:00:01.0/0000:01:00.0"; `node`: its NUMA node.
   void add_gpu(const std::string& path, int node) const {
@@ -35,33 +24,33 @@ class MadeUpPci {
   void add_network_device(const std::string& name, const std::string& path, int node,
                           const std::string& state = "4: ACTIVE",
                           const std::string& link = "InfiniBand") const {
-    const std::string parent = path.empty() ? root_ + "/devices/virtual" : add_device(path, node);
+    const std::string parent = path.empty() ? "devices/virtual" : add_device(path, node);
     const std::string own = parent + "/infiniband/" + name;
-    std::filesystem::create_directories(own + "/ports/1");
     write(own + "/ports/1/state", state);
     write(own + "/ports/1/link_layer", link);
-    if (!path.empty()) std::filesystem::create_directory_symlink("../..", own + "/device");
+    if (!path.empty())
+      std::filesystem::create_directory_symlink("../..", root_.file(own + "/device"));
     link_to(own, "class/infiniband/" + name);
   }
 
  private:
   std::string add_device(const std::string& path, int node) const {
-    const std::string device = root_ + "/devices/" + path;
-    std::filesystem::create_directories(device);
+    const std::string device = "devices/" + path;
     write(device + "/numa_node", std::to_string(node));
     link_to(device, "bus/pci/devices/" + std::filesystem::path(path).filename().string());
     return device;
   }
   void link_to(const std::string& what, const std::string& link) const {
-    const std::filesystem::path at = root_ + "/" + link;
+    const std::filesystem::path at = root_.file(link);
     std::filesystem::create_directories(at.parent_path());
-    if (!std::filesystem::exists(at)) std::filesystem::create_directory_symlink(what, at);
+    if (!std::filesystem::exists(at))
+      std::filesystem::create_directory_symlink(root_.file(what), at);
   }
-  static void write(const std::string& file, const std::string& text) {
-    std::ofstream(file) << text << "\n";
+  void write(const std::string& file, const std::string& text) const {
+    root_.write(file, text + "\n");
   }
 
-  std::string root_;
+  const mscclc::testing::MadeUpFolder root_;
 };
 
 }  // namespace mscclc::verbs::testing

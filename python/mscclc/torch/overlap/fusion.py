@@ -16,7 +16,7 @@ ran before, its ops are replaced by ours. All ranks must compile the same model 
 import contextlib
 import logging
 import operator
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
 import torch
 from torch.fx import Graph, Node
@@ -86,7 +86,8 @@ class MatmulFusion(GraphPass):
 
     def change(self, graph: Graph) -> None:
         """Fuses what it can."""
-        left = []
+        left: List[Tuple[Node, Left]] = []
+        gone: Set[Node] = set()  # such as a gather of scales, with that of its rows
         for node in [one for one in graph.nodes if one.op == "call_function"]:
             name = node.name
             try:
@@ -94,14 +95,14 @@ class MatmulFusion(GraphPass):
                     self._reroute(node)
                     continue
                 found = matching.collective(node)
-                if found is not None and node in set(graph.nodes):  # a gather of scales may have gone with its rows
-                    made = self._gather(found) if found.name == "all_gather" else self._reduce(found)
+                if found is not None and node not in gone:
+                    made, erased = self._gather(found) if found.name == "all_gather" else self._reduce(found)
+                    gone.update(erased)
                     self._report.replaced.append(Replaced(name, *made))
             except Unsupported as error:
                 left.append((node, Left(name, str(error))))
-        there = set(graph.nodes)
         for node, why in left:
-            if node in there:
+            if node not in gone:
                 self._report.left.append(why)
                 _log.debug("%s is left: %s", *why)
 
@@ -121,8 +122,9 @@ class MatmulFusion(GraphPass):
             self._put_gathered(graph, found, whole, dim, products, (scale, gather is not None))
         # Products that use what the op gathered do not lead to `whole` any more, nor to its scales.
         begin = first if gather is None else min(first, gather.first, key=order.__getitem__)
-        _erase_unused([whole, *[product.node for product in products]], begin)
-        return _name_of_op(products[0], "all_gather_matmul", "all_gather_scaled_matmul"), found.group, len(products)
+        erased = _erase_unused([whole, *[product.node for product in products]], begin)
+        op = _name_of_op(products[0], "all_gather_matmul", "all_gather_scaled_matmul")
+        return (op, found.group, len(products)), erased
 
     def _put_gathered(self, graph, found, whole, dim, products: Sequence[Product], scale):
         used = {view for product in products for view in _between(whole, product)}
@@ -191,8 +193,8 @@ class MatmulFusion(GraphPass):
             if back is not None:
                 made = _call(graph, _reshape, made, back)
         found.result.replace_all_uses_with(made)
-        _erase_unused([found.result], product.node)
-        return op.name().split("::")[1].split(".")[0], found.group, 1
+        erased = _erase_unused([found.result], product.node)
+        return (op.name().split("::")[1].split(".")[0], found.group, 1), erased
 
     def _reroute(self, node):
         """Puts our op in the place of torch's, which has the same arguments."""
@@ -306,7 +308,8 @@ def _between(whole, product):
 
 
 def _erase_unused(last, first):
-    """Erases nodes that nothing uses, and so what only they have used, as far as `first`."""
+    """Erases nodes that nothing uses, and so what only they have used, as far as `first`; says which."""
+    erased = []
     order = {node: i for i, node in enumerate(first.graph.nodes)}
     begin = order[first]  # which may be erased, too
     while last:
@@ -315,7 +318,9 @@ def _erase_unused(last, first):
             inputs = list(node.all_input_nodes)
             node.graph.erase_node(node)
             del order[node]
+            erased.append(node)
             last += inputs
+    return erased
 
 
 def _contiguous(graph, node):

@@ -2,9 +2,6 @@
 #include "runtime/core/communicator/compiled_kernels/kernel_choice.h"
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "executor/compiled/name.h"
@@ -13,6 +10,7 @@
 #include "runtime/api/host_device.h"
 #include "runtime/support/environment/environment.h"
 #include "runtime/support/observe/log.h"
+#include "tests/helpers/files/made_up_folder.h"
 #include "tests/helpers/runtime/forwarding_device.h"
 
 namespace mscclc {
@@ -52,20 +50,7 @@ class NamingDevice : public ForwardingDevice {
   };
 };
 
-/// A folder for plan.sm_90.cubin.
-struct Folder {
-  Folder() {
-    const char* base = std::getenv("TEST_TMPDIR");
-    path = std::filesystem::path(base == nullptr ? "/tmp" : base) / "compiled_kernels";
-    std::filesystem::create_directories(path);
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string plan() const { return path / "plan.json"; }
-  void write(const std::string& image) const {
-    std::ofstream(path / "plan.sm_90.cubin", std::ios::binary) << image;
-  }
-  std::filesystem::path path;
-};
+constexpr const char* kKernels = "plan.sm_90.cubin";  // beside plan.json
 
 TestProgram plan_of(OpKind kind = OpKind::reduce) {
   TestProgram t(1, 1);
@@ -80,11 +65,11 @@ TestProgram plan_of(OpKind kind = OpKind::reduce) {
 struct Loading {
   explicit Loading(const TestProgram& t) : program(t.program) {}
   /// nullptr: `why` says why.
-  std::unique_ptr<KernelChoice> run(const Folder& folder, Device& device) {
+  std::unique_ptr<KernelChoice> run(const MadeUpFolder& folder, Device& device) {
     auto made = KernelChoice::of(program, 0, digest);
     REQUIRE(made);
     CHECK(!(*made)->is_loaded());
-    const auto loaded = (*made)->load_file(folder.plan(), device);
+    const auto loaded = (*made)->load_file(folder.file("plan.json"), device);
     CHECK((*made)->is_loaded() == static_cast<bool>(loaded));
     if (loaded) return *std::move(made);
     why = loaded.error().text();
@@ -110,22 +95,22 @@ std::unique_ptr<Device> host() {
 }
 
 TEST_CASE("compiled kernels: beside the plan, or why not") {
-  const Folder folder;
+  const MadeUpFolder folder;
   const TestProgram t = plan_of();
   NamingDevice device(host());
   Loading loading(t);
-  const std::string file = "'" + (folder.path / "plan.sm_90.cubin").string() + "'";
+  const std::string file = "'" + folder.file(kKernels) + "'";
   CHECK(loading.run(folder, device) == nullptr);
   CHECK(loading.why == "cannot read " + file + ": No such file or directory");
-  folder.write("");
+  folder.write(kKernels, "");
   CHECK(loading.run(folder, device) == nullptr);
   CHECK(loading.why == device.name() + " does not take " + file + ": it is not an image");
-  folder.write("mscclc_of_another_plan\n");
+  folder.write(kKernels, "mscclc_of_another_plan\n");
   CHECK(loading.run(folder, device) == nullptr);
   CHECK(loading.why == file +
                            " holds no kernel of this plan: it was made of another, or by another "
                            "version of mscclc");
-  folder.write(loading.names({Dtype::f32, Dtype::bf16}));
+  folder.write(kKernels, loading.names({Dtype::f32, Dtype::bf16}));
   const auto kernels = loading.run(folder, device);
   REQUIRE(kernels != nullptr);
   CHECK(kernels->from() == file);
@@ -135,11 +120,11 @@ TEST_CASE("compiled kernels: beside the plan, or why not") {
 }
 
 TEST_CASE("compiled kernels: a call gets the kernel of its type, or the interpreter") {
-  const Folder folder;
+  const MadeUpFolder folder;
   const TestProgram t = plan_of();
   NamingDevice device(host());
   Loading loading(t);
-  folder.write(loading.names({Dtype::f32, Dtype::bf16}));
+  folder.write(kKernels, loading.names({Dtype::f32, Dtype::bf16}));
   auto kernels = loading.run(folder, device);
   REQUIRE(kernels != nullptr);
   RankProgram lowered;

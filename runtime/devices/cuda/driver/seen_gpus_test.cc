@@ -4,55 +4,41 @@
 #include <dlfcn.h>
 
 #include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
 
 #include "runtime/devices/cuda/driver/driver.h"
+#include "tests/helpers/files/made_up_folder.h"
 #include "tests/helpers/runtime/processes.h"
 
 namespace mscclc::cuda {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// The files of a machine.
-class MadeUpRoot {
- public:
-  MadeUpRoot() : path_(::mkdtemp(name_)) {}
-  ~MadeUpRoot() { fs::remove_all(path_); }
-  void add(const std::string& file) {
-    fs::create_directories(fs::path(path_ + file).parent_path());
-    std::ofstream(path_ + file) << "";
-  }
+struct MachineFiles : testing::MadeUpFolder {
   std::optional<size_t> gpus(const char* visible = nullptr) const {
-    return most_gpus(path_, visible);
+    return most_gpus(path(), visible);
   }
-
- private:
-  char name_[32] = "/tmp/seen_gpus.XXXXXX";
-  const std::string path_;
 };
 
 TEST_CASE("seen GPUs: those that the driver lists, or files open, or that cannot be known") {
-  MadeUpRoot root;
+  const MachineFiles root;
   CHECK(root.gpus() == std::nullopt);
-  root.add("/dev/null");
-  root.add("/dev/nvidiactl");
-  root.add("/dev/nvidia-uvm");
+  root.write("dev/null");
+  root.write("dev/nvidiactl");
+  root.write("dev/nvidia-uvm");
   CHECK(root.gpus() == std::nullopt);
   CHECK(root.gpus("") == std::nullopt);
-  for (const char* gpu : {"/dev/nvidia0", "/dev/nvidia1", "/dev/nvidia10"}) root.add(gpu);
+  for (const char* gpu : {"dev/nvidia0", "dev/nvidia1", "dev/nvidia10"}) root.write(gpu);
   CHECK(root.gpus() == 3);
-  root.add("/proc/driver/nvidia/gpus/0000:01:00.0/information");
+  root.write("proc/driver/nvidia/gpus/0000:01:00.0/information");
   CHECK(root.gpus() == 1);
-  root.add("/proc/driver/nvidia/gpus/0000:02:00.0/information");
+  root.write("proc/driver/nvidia/gpus/0000:02:00.0/information");
   CHECK(root.gpus() == 2);
 }
 
 TEST_CASE("seen GPUs: no more than CUDA_VISIBLE_DEVICES chooses, up to what is none") {
-  MadeUpRoot root;
+  const MachineFiles root;
   for (const char* gpu : {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0"}) {
-    root.add(std::string("/proc/driver/nvidia/gpus/") + gpu + "/information");
+    root.write(std::string("proc/driver/nvidia/gpus/") + gpu + "/information");
   }
   CHECK(root.gpus("0") == 1);
   CHECK(root.gpus("2, 0") == 2);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "runtime/doors/nccl/abi/types.h"
-#include "runtime/doors/nccl/backends/device.h"
 #include "runtime/doors/nccl/backends/report.h"
 #include "runtime/doors/nccl/calls/coll_config.h"
 #include "runtime/doors/nccl/calls/comm_calls.h"
@@ -103,7 +102,7 @@ ncclResult_t leave_to_nccl(Comm& comm, const Prepared& prepared) {
 ncclResult_t prepare(Comm& comm, Prepared& prepared) {
   const NcclCall& call = *prepared.call;
   if (prepared.plan == nullptr) return leave_to_nccl(comm, prepared);
-  if (call.launch_completion != nullptr && runs_on_host()) {
+  if (call.launch_completion != nullptr && comm.on_host) {
     return fail(ncclInvalidUsage,
                 fmt::format("{}: its launchCompletionEvent is CUDA's, and ranks run on processors",
                             name(call)));
