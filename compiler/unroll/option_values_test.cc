@@ -50,7 +50,7 @@ TEST_CASE("a value that does not do is reported") {
   WithOptions w("priority: -1, sizes: [1, 3]");
   uint32_t small = 0;
   CHECK_FALSE(w.values.small(w.list(), ast::w_priority, small));
-  CHECK(w.message() == "'priority' is -1");
+  CHECK(w.message() == "'priority' is -1, a negative number");
   Range sizes;
   w.values.range(w.list(), ast::w_sizes, sizes);
   CHECK(w.message() == "expected a number or a range, found a list");

@@ -199,13 +199,17 @@ bool Binder::place_flags() {
   if (plan.flags.empty() && asked_.flags.empty()) return true;
   const std::vector<CallMemory> others = memory_besides_flags();
   const FlagsOfCall call{.plan = plan, .rank = x_.rank, .moves_data = !empty(), .others = others};
-  flags_ = x_.scratch.flags;
-  return mscclc::place_flags(call, asked_.flags, flags_, diagnostics_) &&
-         check_room(plan, x_.rank,
-                    {.multiprocessors = x_.group->device->multiprocessors(),
-                     .budget = asked_.budget,
-                     .order = asked_.launch_order},
-                    diagnostics_);
+  std::vector<BlockPrograms::Places::Flags> flags = x_.scratch.flags;
+  if (!mscclc::place_flags(call, asked_.flags, flags, diagnostics_) ||
+      !check_room(plan, x_.rank,
+                  {.multiprocessors = x_.group->device->multiprocessors(),
+                   .budget = asked_.budget,
+                   .order = asked_.launch_order},
+                  diagnostics_)) {
+    return false;
+  }
+  x_.scratch.flags = std::move(flags);
+  return true;
 }
 
 std::vector<CallMemory> Binder::memory_besides_flags() const {
@@ -266,7 +270,7 @@ bool Binder::write_programs(BoundCall::State& made) {
   places.bases = bases;
   places.ends = x_.on_device.ends;
   places.externals = x_.scratch.externals;
-  places.flags = flags_;
+  places.flags = x_.scratch.flags;
   return move_or_pack(made, places);
 }
 
@@ -440,12 +444,6 @@ std::shared_ptr<BoundCall::State> Binder::run() {
     made->is_chosen = true;
     return made;
   }
-  auto made = run_kernel();
-  if (made != nullptr) x_.scratch.flags = flags_;  // a call that is refused is not the first one
-  return made;
-}
-
-std::shared_ptr<BoundCall::State> Binder::run_kernel() {
   if (x_.collective_bind()) return asked_.registered ? run_symmetric() : run_together();
   if (!prepare()) return nullptr;
   for (const uint32_t r : x_.scratch.addressed) places_[r] = staged_places(r, false);
@@ -497,14 +495,17 @@ bool BoundCall::has_compiled_kernel() const {
 
 std::shared_ptr<BoundCall::State> Executable::State::bind(const CollectiveCall& call,
                                                           Diagnostics& diagnostics) {
-  if (collective_bind() || call.launch_order == LaunchOrder::other_only) {
-    return Binder(*this, call, diagnostics).run();
-  }
-  if (!group->failure->happened()) {
+  const bool anew = collective_bind() || call.launch_order == LaunchOrder::other_only;
+  if (!anew && !group->failure->happened()) {
     if (auto known = scratch.calls.find(call); known != nullptr) return known;
   }
+  const std::vector<BlockPrograms::Places::Flags> flags = scratch.flags;
   auto made = Binder(*this, call, diagnostics).run();
-  if (made != nullptr) scratch.calls.keep(call, *plan, made);
+  if (made == nullptr) {
+    scratch.flags = flags;  // a call that is refused is not the plan's first
+  } else if (!anew) {
+    scratch.calls.keep(call, *plan, made);
+  }
   return made;
 }
 

@@ -34,7 +34,6 @@ class Binder {
   static Side side_of(uint32_t side) { return side == kInput ? Side::input : Side::output; }
   static const char* name_of(uint32_t side) { return side == kInput ? "input" : "output"; }
 
-  std::shared_ptr<BoundCall::State> run_kernel();
   std::shared_ptr<BoundCall::State> run_symmetric();
   std::shared_ptr<BoundCall::State> run_together();
   std::shared_ptr<BoundCall::State> try_together();
@@ -93,7 +92,6 @@ class Binder {
   std::optional<Chunking> chunking_;
   RowPitch pitch_;          ///< of what ops address: the caller's buffers, or staging
   RowPitch callers_pitch_;  ///< of the caller's buffers
-  std::vector<BlockPrograms::Places::Flags> flags_;  ///< those of the calls before, or this one's
   CallFacts facts_;
   bool offered_[2] = {};             ///< staging that is new: no rank has mapped it before
   std::vector<RankPlaces>& places_;  ///< by rank; of ranks that are not addressed: as it was
