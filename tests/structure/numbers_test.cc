@@ -15,7 +15,7 @@ namespace {
 
 // Today's figures, rounded up. The aims of lines are 115,000 and 230,000.
 constexpr size_t kProductLines = 184'910;  // of C++ and CUDA that is no test
-constexpr size_t kAllLines = 310'170;      // of C++ and CUDA
+constexpr size_t kAllLines = 310'260;      // of C++ and CUDA
 constexpr size_t kGlobals = 5;             // of what is no test
 constexpr size_t kProcessWide = 35;        // objects that a process has one of, by process_wide()
 
