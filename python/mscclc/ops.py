@@ -70,9 +70,9 @@ def _ranks_of(name):
 def _op_of(known, name, group, tensors, texts, numbers, bools=()):
     """The op of a name, and for how many ranks, where eager.known() has found none, or one whose gradients will be
     computed."""
-    of, call, recorder = known
+    of, call, recorded = known
     if call is not None:
-        return recorder(call.again(of)), of.size
+        return recorded, of.size
     if any(one is None for one in tensors):
         raise UsageError("A, each B and each bias of a list is a tensor, not None")
     ranks = _ranks_of(group)
@@ -88,12 +88,12 @@ def all_gather_matmul(
     Columns (the last dimension) are gathered first and then multiplied."""
     name, Bs = _name(group), _list(Bs, "Bs")
     biases = [] if biases is None else _list(biases, "biases")
-    options = ("all_gather_matmul", gather_dim, return_A, backend, chunks, budget, gemm)
-    known = of, call, recorder = eager.known(name, options, ((A,), Bs, biases))
-    if call is not None and recorder is None:
+    tensors, options = (A, *Bs, *biases), ("all_gather_matmul", gather_dim, return_A, backend, chunks, budget, gemm)
+    known = of, call, recorded = eager.known(name, options, ((A,), Bs, biases), tensors, len(Bs))
+    if call is not None and recorded is None:
         return call.run(of, A, Bs, biases, return_A)
     texts, numbers = (name, backend, gemm), (gather_dim, chunks, budget)
-    op, ranks = _op_of(known, "all_gather_matmul", name, (A, *Bs, *biases), texts, numbers, (return_A,))
+    op, ranks = _op_of(known, "all_gather_matmul", name, tensors, texts, numbers, (return_A,))
     return op(
         A, Bs, gather_dim, name, biases, ranks=ranks, return_A=return_A, backend=backend, chunks=chunks,
         budget=budget, gemm=gemm,
@@ -107,12 +107,11 @@ def matmul_reduce_scatter(
     """This rank's part, along a dimension, of the sum ("sum") or mean ("avg") of all ranks' A times B, plus the bias,
     which is added once, to the sum. The dimension must be a multiple of the ranks. Where columns are scattered, the
     bias is of this rank's."""
-    name = _name(group)
+    name, tensors = _name(group), (A, B) if bias is None else (A, B, bias)
     options = ("matmul_reduce_scatter", reduce_op, scatter_dim, backend, chunks, budget, gemm)
-    known = of, call, recorder = eager.known(name, options, ((A, B, bias),))
-    if call is not None and recorder is None:
+    known = of, call, recorded = eager.known(name, options, ((A, B, bias),), tensors)
+    if call is not None and recorded is None:
         return call.run(of, A, B, bias)
-    tensors = (A, B) if bias is None else (A, B, bias)
     texts, numbers = (reduce_op, name, backend, gemm), (scatter_dim, chunks, budget)
     op, ranks = _op_of(known, "matmul_reduce_scatter", name, tensors, texts, numbers)
     return op(
@@ -128,12 +127,11 @@ def matmul_all_reduce(
     """The sum ("sum") or mean ("avg") of all ranks' A times B, plus the bias, which is added once and is the same on
     all ranks. `replicated`: all ranks compute the same loss of it, so its gradient is that of each rank, and not
     added up (what tensor-parallel layers without sequence parallelism do)."""
-    name = _name(group)
+    name, tensors = _name(group), (A, B) if bias is None else (A, B, bias)
     options = ("matmul_all_reduce", reduce_op, replicated, backend, chunks, budget, gemm)
-    known = of, call, recorder = eager.known(name, options, ((A, B, bias),))
-    if call is not None and recorder is None:
+    known = of, call, recorded = eager.known(name, options, ((A, B, bias),), tensors)
+    if call is not None and recorded is None:
         return call.run(of, A, B, bias)
-    tensors = (A, B) if bias is None else (A, B, bias)
     texts, numbers = (reduce_op, name, backend, gemm), (chunks, budget)
     op, ranks = _op_of(known, "matmul_all_reduce", name, tensors, texts, numbers, (replicated,))
     return op(
@@ -150,12 +148,12 @@ def all_to_all_matmul(
     bias: (what was sent here, [products])."""
     name, Bs = _name(group), _list(Bs, "Bs")
     biases = [] if biases is None else _list(biases, "biases")
-    options = ("all_to_all_matmul", return_A, backend, chunks, budget, gemm)
-    known = of, call, recorder = eager.known(name, options, ((A,), Bs, biases))
-    if call is not None and recorder is None:
+    tensors, options = (A, *Bs, *biases), ("all_to_all_matmul", return_A, backend, chunks, budget, gemm)
+    known = of, call, recorded = eager.known(name, options, ((A,), Bs, biases), tensors, len(Bs))
+    if call is not None and recorded is None:
         return call.run(of, A, Bs, biases, return_A)
     texts, numbers = (name, backend, gemm), (chunks, budget)
-    op, ranks = _op_of(known, "all_to_all_matmul", name, (A, *Bs, *biases), texts, numbers, (return_A,))
+    op, ranks = _op_of(known, "all_to_all_matmul", name, tensors, texts, numbers, (return_A,))
     return op(
         A, Bs, name, biases, ranks=ranks, return_A=return_A, backend=backend, chunks=chunks, budget=budget,
         gemm=gemm,
@@ -174,12 +172,14 @@ def all_gather_scaled_matmul(
     fast, dtypes = _list(use_fast_accum, "use_fast_accum"), _list(out_dtypes, "out_dtypes")
     biases, result_scales = _list(biases, "biases"), _list(result_scales, "result_scales")
     options = ("all_gather_scaled_matmul", gather_dim, backend, chunks, budget, gemm, *dtypes, *fast)
-    of, call, _ = eager.known(name, options, ((A, A_scale), Bs, B_scales, biases, result_scales))
+    given, more = (A, A_scale, *Bs, *B_scales), (*biases, *result_scales)
+    tensors = (*given, *[one for one in more if one is not None])
+    form = len(Bs), len(B_scales), len(biases), tuple([one is None for one in more])
+    of, call, _ = eager.known(name, options, ((A, A_scale), Bs, B_scales, biases, result_scales), tensors, form)
     if call is not None:
         return call.run(of, A, Bs, A_scale, B_scales, biases, result_scales)
     _check_scales(A_scale=A_scale)
-    some = [one for one in (*biases, *result_scales) if one is not None]
-    tensors, numbers = (A, *Bs, A_scale, *B_scales, *some), (gather_dim, chunks, budget)
+    numbers = gather_dim, chunks, budget
     op = eager.op("all_gather_scaled_matmul", tensors, (name, backend, gemm), numbers, fast, dtypes)
     return op(
         A, Bs, A_scale, B_scales, gather_dim, name, biases, result_scales, dtypes, fast, ranks=_ranks_of(name),
@@ -202,13 +202,14 @@ def scaled_matmul_reduce_scatter(
     is_shape = output_shape is None or isinstance(output_shape, (list, tuple))
     options = ("scaled_matmul_reduce_scatter", reduce_op, *dims, backend, chunks, budget, gemm, out_dtype,
                use_fast_accum, *(options_of(output_shape) if is_shape else ()))  # fmt: skip
-    of, call, _ = eager.known(name, options, ((A, B, A_scale, B_scale, result_scale, bias),))
+    some = [one for one in (bias, result_scale) if one is not None]
+    tensors, form = (A, B, A_scale, B_scale, *some), bias is None
+    of, call, _ = eager.known(name, options, ((A, B, A_scale, B_scale, result_scale, bias),), tensors, form)
     if call is not None:
         return call.run(of, A, B, A_scale, B_scale, result_scale, bias)
     _check_scales(A_scale=A_scale, B_scale=B_scale)
-    some = [one for one in (bias, result_scale) if one is not None]
     sizes = () if output_shape is None else output_shape if is_shape else (None,)
-    tensors, numbers = (A, B, A_scale, B_scale, *some), (*dims, chunks, budget, *sizes)
+    numbers = *dims, chunks, budget, *sizes
     texts, dtypes = (reduce_op, name, backend, gemm), () if out_dtype is None else (out_dtype,)
     op = eager.op("scaled_matmul_reduce_scatter", tensors, texts, numbers, (use_fast_accum,), dtypes)
     return op(

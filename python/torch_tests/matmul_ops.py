@@ -11,20 +11,18 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
+import matmul_again as again
 import matmul_scaled as scaled
 import torch
 import torch.distributed as dist
 from checks import PATIENCE, device, equal, refused
 from matmul_values import TYPES_8, columns_first, eights, matrix, normal, of_all
-from torch._subclasses import FakeTensor, FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from mscclc import ops
 from mscclc._overlap import Buffers, Overlap, Shape
 from mscclc.errors import LibraryError
 from mscclc.torch import plans
-from mscclc.torch.overlap import eager, objects
-from mscclc.torch.overlap import ops as direct
+from mscclc.torch.overlap import objects
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 BACKENDS = ("auto", "mscclc", "serial")
@@ -454,132 +452,6 @@ def a_run_that_fails_has_ended(ranks):
     comm.close()
 
 
-def _calls(ranks, seed, wanted=False):
-    """Each op once, on values of a seed, and what it must give. `wanted`: gradients are."""
-    n, rank, group = ranks.size, ranks.rank, ranks.gloo
-    As, Bs = of_all(ranks, (2 * n, 6), seed), of_all(ranks, (6, 8), seed + 1)
-    bias, B = matrix((8,), seed + 2, 0), columns_first(Bs[rank])
-    total, whole = sum(A @ B for A, B in zip(As, Bs)), torch.cat(As)
-    come = torch.cat([A.chunk(n)[rank] for A in As])
-    A = As[rank].requires_grad_(wanted)
-    return {
-        "all_gather_matmul": (lambda: ops.all_gather_matmul(A, [B, Bs[rank]], 0, group, biases=[bias] * 2)[1][0],
-                              whole @ B + bias),
-        "all_to_all_matmul": (lambda: ops.all_to_all_matmul(A, [B], group)[1][0], come @ B),
-        "matmul_reduce_scatter": (lambda: ops.matmul_reduce_scatter(A, B, "sum", 0, group, bias=bias),
-                                  total.chunk(n)[rank] + bias),
-        "matmul_all_reduce": (lambda: ops.matmul_all_reduce(A, B, "avg", group, bias=bias), total / n + bias),
-    }  # fmt: skip
-
-
-def shapes_that_come_again(ranks):
-    """What was worked out for a call serves others whose memory is elsewhere, at odd places too, and no others."""
-    for seed in (1, 11, 21, 31):
-        for all in (_calls(ranks, seed), *scaled.calls(ranks, seed)):
-            for name, (call, wanted) in all.items():
-                equal(call(), wanted, name)
-                with torch.inference_mode():
-                    equal(call(), wanted, f"{name}, without gradients")
-    A, B = matrix((4 * ranks.size, 6), 1, ranks.rank), matrix((6, 8), 2, 0)
-    reduce = lambda A, **more: ops.matmul_all_reduce(A, B, more.pop("op", "sum"), ranks.gloo, **more)  # noqa: E731
-    wanted = reduce(A)
-    for offset in range(4):
-        elsewhere = torch.zeros(A.numel() + offset)[offset:].view(A.shape).copy_(A)
-        equal(reduce(elsewhere), wanted, f"offset {offset}")
-    equal(reduce(A.t().contiguous().t()), wanted, "other strides")
-    wrong = ({"backend": ["auto"]}, {"chunks": 0.0}, {"chunks": "0"}, {"budget": 4.0}, {"budget": None},
-             {"backend": 3}, {"gemm": None}, {"op": 0}, {"replicated": "no"})  # fmt: skip
-    for more in wrong:
-        refused(lambda: reduce(A, **more), "matmul_all_reduce")  # noqa: B023
-    refused(lambda: ops.matmul_all_reduce(A.tolist(), B, "sum", ranks.gloo))
-    refused(lambda: ops.matmul_all_reduce(None, B, "sum", ranks.gloo))
-    refused(lambda: ops.all_gather_matmul(A, [B, None], 0, ranks.gloo), "all_gather_matmul")
-    refused(lambda: ops.all_gather_matmul(A, [B], 0.0, ranks.gloo), "all_gather_matmul")
-
-
-def what_is_known_is_not_checked_again(ranks):
-    """With gradients or without; what is not plain, or is changed meanwhile, goes the long way."""
-    A, B = matrix((2 * ranks.size, 10), 1, ranks.rank), matrix((10, 8), 2, 0)  # columns of no other check
-    for all in (*(_calls(ranks, 1, wanted) for wanted in (False, True)), *scaled.calls(ranks, 1)):
-        for name, (call, _) in all.items():
-            call()
-            with mock.patch.object(eager, "op", lambda *_: None):
-                assert call() is not None, name
-    known = lambda A, B=B, group=ranks.gloo.group_name: eager.known(  # noqa: E731
-        group, ("matmul_all_reduce", "sum", False, "auto", 0, 0, "auto"), ((A, B, None),)
-    )[1]
-    reduce = lambda A: ops.matmul_all_reduce(A, B, "sum", ranks.gloo)  # noqa: E731
-    reduce(A)
-    assert known(A) is not None and known(A + 1) is known(A)
-    with torch.device(A.device):
-        assert known(A) is not None
-    for one in (A[1:], A.t().contiguous().t(), A.double(), torch._neg_view(A), A.as_subclass(_Subclass), None, [1]):
-        assert known(one) is None, one
-    assert known(A, group="nothing") is None
-    with _Calls():
-        assert known(A) is None
-    with torch.profiler.profile():
-        assert known(A) is None
-    assert torch.func.vmap(lambda x: x * (known(A) is None))(torch.ones(2)).tolist() == [1, 1]
-
-
-def a_group_that_is_gone(ranks):
-    """What is known of its calls serves no other."""
-    group = dist.new_group(list(range(ranks.size)), backend="gloo")
-    A, B = torch.ones(2, 4), torch.ones(4, 3)
-    for _ in range(2):
-        equal(ops.matmul_all_reduce(A, B, "sum", group), torch.full((2, 3), 4.0 * ranks.size))
-    name = group.group_name
-    dist.destroy_process_group(group)
-    refused(lambda: ops.matmul_all_reduce(A, B, "sum", name), f"no process group '{name}'")
-
-
-class _Calls(TorchDispatchMode):
-    """Which ops are called."""
-
-    def __init__(self):
-        super().__init__()
-        self.names = []
-
-    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
-        self.names.append(op.name())
-        return op(*args, **(kwargs or {}))
-
-
-class _Subclass(torch.Tensor):
-    """It sees calls, and has no kernels."""
-
-    names = []
-
-    @classmethod
-    def __torch_function__(cls, function, types, args=(), kwargs=None):
-        cls.names.append(str(function))
-        return super().__torch_function__(function, types, args, kwargs)
-
-
-def who_watches_sees_ops(ranks):
-    """Plain eager calls go past torch's dispatcher; modes, profilers, subclasses and lazy values do not notice."""
-    for name, (call, wanted) in {**_calls(ranks, 1), **scaled.calls(ranks, 1)[0]}.items():
-        call()
-        with _Calls() as calls:
-            equal(call(), wanted, name)
-        assert f"mscclc::{name}" in calls.names, calls.names
-        with torch.profiler.profile() as profile:
-            equal(call(), wanted, name)
-        assert f"mscclc::{name}" in {one.key for one in profile.key_averages()}, name
-    A, B = matrix((2 * ranks.size, 6), 1, ranks.rank), matrix((6, 8), 2, 0)
-    assert eager.op("matmul_all_reduce", (A, B)) is direct.matmul_all_reduce
-    with torch.device(A.device):
-        assert eager.op("matmul_all_reduce", (A, B)) is direct.matmul_all_reduce
-    reduce = lambda A: ops.matmul_all_reduce(A, B, "sum", ranks.gloo)  # noqa: E731
-    wanted = reduce(A)
-    equal(reduce(torch._neg_view(A)), -wanted, "what is negated when it is read")
-    reduce(A.as_subclass(_Subclass))
-    assert any("matmul_all_reduce" in one for one in _Subclass.names), _Subclass.names
-    with FakeTensorMode(allow_non_fake_inputs=True):
-        assert isinstance(reduce(A), FakeTensor)
-
-
 def what_ranks_do_unlike_one_another(ranks):
     """What the library does not do itself is compared, too; then the group goes on."""
     if ranks.size == 1:
@@ -644,7 +516,6 @@ CHECKS = [
     backends_have_the_same_bits, budgets_are_kept, *scaled.CHECKS, nothing_to_do, memory_of_any_kind,
     weights_lie_as_each_rank_has_them,
     groups_beside_one_another, what_is_wrong, queries, one_rank_asks_alone, in_graphs,
-    captures_are_of_the_tensors_device, a_product_that_fails, a_run_that_fails_has_ended, shapes_that_come_again,
-    what_is_known_is_not_checked_again, a_group_that_is_gone, who_watches_sees_ops, what_ranks_do_unlike_one_another,
-    first_calls_of_threads_in_crossed_order, waits_as_long_as_the_group, closed_and_made_again,
+    captures_are_of_the_tensors_device, a_product_that_fails, a_run_that_fails_has_ended, *again.CHECKS,
+    what_ranks_do_unlike_one_another, first_calls_of_threads_in_crossed_order, waits_as_long_as_the_group, closed_and_made_again,
 ]  # fmt: skip

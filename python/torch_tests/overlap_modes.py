@@ -22,6 +22,7 @@ POLLED_CHUNKS = (1, 2, 4)
 
 NATIVE = "TORCH_SYMM_MEM_ENABLE_NATIVE_ASYNC_TP"  # in the environment: torch's op may take a kernel that polls flags
 OURS = ("mscclc", "copy_engine", "serial")
+WHOLE = " return_A"  # ends the names of ways that give what was gathered or exchanged, too
 
 
 class Layer:
@@ -94,7 +95,8 @@ class Layer:
         comm()
         return self.part if self.kind == "scatter" else self.made
 
-    def by_op(self, backend, chunks, gemm="torch", budget=0):
+    def by_op(self, backend, chunks, gemm="torch", budget=0, return_A=False):
+        """The product; with `return_A` x of all ranks, too."""
         how = {"backend": backend, "chunks": chunks, "budget": budget, "gemm": gemm}
         x, w, group = self.x, self.w, self.place.slow
         if self.scales is not None:
@@ -104,9 +106,11 @@ class Layer:
                 return ops.all_gather_scaled_matmul(x, *lists, **how)[1][0]
             return ops.scaled_matmul_reduce_scatter(x, w, a, b, "sum", 0, 0, group, out_dtype=out, **how)
         if self.kind == "gather":
-            return ops.all_gather_matmul(x, [w], 0, group, return_A=False, **how)[1][0]
+            whole, (made,) = ops.all_gather_matmul(x, [w], 0, group, return_A=return_A, **how)
+            return (whole, made) if return_A else made
         if self.kind == "exchange":
-            return ops.all_to_all_matmul(x, [w], group, return_A=False, **how)[1][0]
+            whole, (made,) = ops.all_to_all_matmul(x, [w], group, return_A=return_A, **how)
+            return (whole, made) if return_A else made
         if self.kind == "reduce":
             return ops.matmul_all_reduce(x, w, "sum", group, **how)
         return ops.matmul_reduce_scatter(x, w, "sum", 0, group, **how)
@@ -115,13 +119,13 @@ class Layer:
         """What backend serial gives by the GEMMs of the op that has run last; None: that was none of ours."""
         if not name.startswith("op "):
             return None
-        gemm, ran = name.split()[-1], self._explained()
+        gemm, ran = name.removesuffix(WHOLE).split()[-1], self._explained()
         return self.by_op("serial", ran["chunks"], gemm, ran["budget"]) if ran["backend"] in OURS else None
 
     def _explained(self):
         return ops.explain(self.place.slow, self.place.device)[-1]
 
-    def by_torchs_op(self):
+    def by_torchs_op(self, return_A=False):
         own, name = torch.ops.symm_mem, self.place.fast.group_name
         if self.scales is not None:
             a, b, out = *self.scales, self.made.dtype
@@ -131,7 +135,8 @@ class Layer:
             shape = list(self.made.shape)
             return own.fused_scaled_matmul_reduce_scatter(self.x, self.w, a, b, "sum", 0, 0, name, shape, out_dtype=out)
         if self.kind == "gather":
-            return own.fused_all_gather_matmul(self.x, [self.w], 0, name, return_A=False)[1][0]
+            whole, (made,) = own.fused_all_gather_matmul(self.x, [self.w], 0, name, return_A=return_A)
+            return (whole, made) if return_A else made
         return own.fused_matmul_reduce_scatter(self.x, self.w, "sum", 0, name)
 
     def by_torchs_native_op(self):
@@ -219,6 +224,9 @@ def modes_of(layer, place, gemms):
             for chunks in all_chunks:
                 found[f"op {backend} {chunks} {gemm}"] = functools.partial(layer.by_op, backend, chunks, gemm)
         found[f"op auto {gemm}"] = lambda gemm=gemm: layer.by_op("auto", 0, gemm)
+        for backend, chunks in (("serial", 1), ("auto", 0)) if gives_whole(layer) else ():
+            name = f"op {backend} {chunks} {gemm}" if chunks else f"op {backend} {gemm}"
+            found[name + WHOLE] = functools.partial(layer.by_op, backend, chunks, gemm, return_A=True)
     if _has_triton(place.device) and layer.scales is None:
         for program in POLLED.get(layer.kind, ()):
             for chunks in POLLED_CHUNKS:
@@ -229,11 +237,18 @@ def modes_of(layer, place, gemms):
             found["op cublasmp 0 own"] = lambda: layer.by_op("cublasmp", 0, "own")
         if layer.kind in ("gather", "scatter"):
             found["torch's fused op"] = layer.by_torchs_op
+            if gives_whole(layer):
+                found["torch's fused op" + WHOLE] = functools.partial(layer.by_torchs_op, return_A=True)
         if has_native_op(layer):
             found["torch's native op"] = layer.by_torchs_native_op
         for pieces in HAND if layer.kind != "exchange" else ():
             found[f"by hand {pieces}"] = lambda pieces=pieces: layer.by_hand(pieces)
     return found
+
+
+def gives_whole(layer):
+    """Whether its ops give what was gathered or exchanged where they are asked to; those of 8 bits do always."""
+    return layer.whole is not layer.x and layer.scales is None
 
 
 def has_native_op(layer):
@@ -251,8 +266,10 @@ ALONE = 3  # modes that are one part only
 
 
 def check(layer, name, call, wanted):
-    """AssertionError: a result is off, or an op of ours has other bits than our serial way by the same GEMMs."""
+    """AssertionError: a result is off, an op of ours has other bits than our serial way by the same GEMMs, or what it
+    gathered is not what torch's communicator gathers."""
     made = call()
+    whole, made = made if name.endswith(WHOLE) else (None, made)
     layer.place.synchronize()  # what follows may load kernels or allocate, for which CUDA may wait with a lock
     serial = layer.serial_like(name)
     found = layer.in_order(name, made).float()
@@ -260,6 +277,10 @@ def check(layer, name, call, wanted):
     step = torch.finfo(made.dtype).eps
     assert off <= 4 * step * most, f"off by {off}, and the greatest value is {most}"
     assert serial is None or torch.equal(made, serial), "other bits than by backend serial"
+    if whole is not None:
+        layer.torchs_comm()
+        layer.place.synchronize()
+        assert torch.equal(whole, layer.whole), "another A than torch's communicator gathers"
 
 
 def repeat(call, calls):

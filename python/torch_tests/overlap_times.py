@@ -8,7 +8,8 @@ down multiply and scatter the sums of rows, or, as o_all and down_all, give all 
 and multiply. Each way to do both is timed eager and in a CUDA graph, as the median of the rounds, of the slowest rank;
 `share` is max(product, faster collective alone) by the time: 100 % hides all that can be. Floats of 8 bits (e4m3) have
 a scale for each matrix, and results of bf16; their layers gather or scatter. Torch's native op is its kernel that polls
-flags, where torch takes it: gathers of more than 2048 rows, up to 4096, of 16 bits and more.
+flags, where torch takes it: gathers of more than 2048 rows, up to 4096, of 16 bits and more. Ways with return_A give
+the rows that were gathered or exchanged, too; the others do not, except for those of 8 bits.
 
 Results are compared with those of NCCL and torch.mm in sequence, and the bits of our backends, whatever auto is, too,
 with those of serial with as many chunks, and for our own GEMMs with as many multiprocessors.

@@ -305,6 +305,9 @@ class Suites(unittest.TestCase):
         """All ways that processors have are timed, of all kinds; what fails has its error in its row."""
         kinds = {"tiny.qkv": "gather", "tiny.down": "scatter", "tiny.o_all": "reduce", "tiny.experts": "exchange"}
         us = self.overlap_times("f32", kinds)
+        for kind, ways in us.items():
+            for name in ("op serial 1 own return_A", "op auto torch return_A"):
+                self.assertEqual(name in ways, kind in ("gather", "exchange"), f"{kind}, {name}")
         if importlib.util.find_spec("triton"):
             for name in ("triton allgather_gemm 2", "triton allgather_gemm_copy_engine 4"):
                 self.assertGreater(us["gather"][name]["eager"], 0)
@@ -435,6 +438,7 @@ class Suites(unittest.TestCase):
             place = types.SimpleNamespace(synchronize=lambda: None, slow=None, device=None)
             layer = Layer.__new__(Layer)
             layer.kind, layer.place, layer.by_op = "scatter", place, by_op
+            layer.whole, layer.torchs_comm = torch.ones(2), lambda: None
             def bits(name, made, backend, budget):
                 ran.append({"backend": backend, "chunks": 2, "budget": budget})
                 try:
@@ -452,6 +456,9 @@ class Suites(unittest.TestCase):
                     assert bits(name, one, backend, budget) is None, name
                     want = "other bits than by backend serial" if differ else None
                     assert bits(name, near, backend, budget) == want, name
+                assert bits("op auto own return_A", (one, one), "mscclc", 16) is None
+                assert "other bits" in bits("op auto own return_A", (one, near), "mscclc", 16)
+                assert "another A" in bits("op auto own return_A", (near, one), "mscclc", 16)
             layer.by_torchs_op = lambda: os.environ[NATIVE]
             assert layer.by_torchs_native_op() == "1" and NATIVE not in os.environ
             layer.scales = None

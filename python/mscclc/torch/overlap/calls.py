@@ -12,7 +12,8 @@ from torch._C import _dispatch_keys
 from ..._overlap import Shape
 from ..dtypes import DTYPE_OF, EIGHT_BITS
 from . import shapes
-from .objects import ObjectFinder, Run, who_multiplies
+from .memory import taker
+from .objects import ObjectFinder, Run, address_of, who_multiplies
 
 PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 _Tensors = Sequence[torch.Tensor]
@@ -55,27 +56,6 @@ class How(NamedTuple):
 _Types = Tuple[str, str, str]  # the library's names of those of A, B and what is made
 
 
-class _Memory(NamedTuple):
-    """What results are made of, without gaps: to say all of it takes torch less time than to ask another tensor."""
-
-    shape: Tuple[int, ...]
-    strides: Tuple[int, ...]
-    dtype: torch.dtype
-    device: torch.device
-
-    @staticmethod
-    def of(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> "_Memory":
-        """Of a shape."""
-        strides = [1]
-        for size in reversed(shape[1:]):
-            strides.append(strides[-1] * max(size, 1))
-        return _Memory(tuple(shape), tuple(reversed(strides)), dtype, device)
-
-    def take(self) -> torch.Tensor:
-        """A tensor."""
-        return torch.empty_strided(self.shape, self.strides, dtype=self.dtype, device=self.device)
-
-
 def _where(tensors, copied):
     """Tensors as the library takes them. `copied`: which have gaps."""
     return [shapes.ready(one) if gaps or one.data_ptr() % 16 else one for one, gaps in zip(tensors, copied)]
@@ -88,19 +68,30 @@ class _Weights:
         eight = Bs[0].dtype in EIGHT_BITS
         self.by_columns = eight or all(B.t().is_contiguous() and not B.is_contiguous() for B in Bs)
         self._copied = [not (B.t() if self.by_columns else B).is_contiguous() for B in Bs]
-        self._lie = not any(self._copied)
+        self.lie = not any(self._copied)
 
     def where(self, Bs: _Tensors) -> List[torch.Tensor]:
         """Tensors whose memory has them."""
-        if self._lie and not any([B.data_ptr() % 16 for B in Bs]):
+        if self.lie and not any([B.data_ptr() % 16 for B in Bs]):
             return Bs
         if self.by_columns:
             return [shapes.ready(B.t()) if gaps or B.data_ptr() % 16 else B for B, gaps in zip(Bs, self._copied)]
         return _where(Bs, self._copied)
 
 
+def _lie_ready(tensors):
+    """Addresses of tensors without gaps, if the library can take all where they are."""
+    found = [*map(address_of, tensors)]
+    return None if any(map(_REST, found)) else found
+
+
+_REST = (15).__and__  # of an address, divided by 16
+
+
 class Gather:
     """A gather, or an exchange, and the products after it."""
+
+    by_addresses = True  # all that is given, where it lies ready
 
     def __init__(
         self, kind: str, A: torch.Tensor, Bs: _Tensors, biases: _Tensors, dim: int, types: _Types, how: How
@@ -113,16 +104,26 @@ class Gather:
             m *= size
         k, columns = A.shape[-1], tuple(B.shape[1] for B in Bs)
         self._weights, self._biases = _Weights(Bs), [not one.is_contiguous() for one in biases]
+        self._direct = self.by_addresses and self._flat and self._weights.lie and not any(self._biases)
         shape = Shape(kind, m, k, columns, *types, self._weights.by_columns, bool(biases), None, *division)
         self.place = ObjectFinder(shape, who_multiplies(gemm, shape, A.device))
         self.empty = m == 0 or k == 0 or 0 in columns
         self._leading = leading
         rows = leading if dim == 0 else [m]  # no view is needed then
-        self._whole, self.dtype = _Memory.of((*rows, k), A.dtype, A.device), DTYPE_OF[types[2]]
-        self._outs = [_Memory.of((*rows, n), self.dtype, A.device) for n in columns]
+        self._take_whole, self.dtype = taker((*rows, k), A.dtype, A.device), DTYPE_OF[types[2]]
+        self._take_outs = [taker((*rows, n), self.dtype, A.device) for n in columns]
 
     def run(self, of: Any, *given: Any) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:
         """What the op gives for a call that has run before. `of`: its session, `given`: as tensors() takes them."""
+        if self._direct:
+            A, Bs, biases, return_A = given
+            found = _lie_ready((A, *Bs, *biases))
+            if found is not None:
+                outs, whole = [take() for take in self._take_outs], self._take_whole() if return_A else None
+                end = 1 + len(outs)
+                of.run_at(self.place, (found[0], found[1:end], [*map(address_of, outs)], found[end:], None, (),
+                                       None if whole is None else whole.data_ptr()))  # fmt: skip
+                return whole, outs
         run = self.tensors(*given)
         of.run(self.place, run)
         return self.results(run)
@@ -135,8 +136,8 @@ class Gather:
         """Those of a run, with memory for its results."""
         rows = A if self._flat and not A.data_ptr() % 16 else shapes.ready(shapes.rows_of(A, self._dim))
         return Run(
-            rows, self._weights.where(Bs), [one.take() for one in self._outs],
-            _where(biases, self._biases) if biases else (), self._whole.take() if return_A else None,
+            rows, self._weights.where(Bs), [take() for take in self._take_outs],
+            _where(biases, self._biases) if biases else (), self._take_whole() if return_A else None,
         )  # fmt: skip
 
     def results(self, run: Run) -> Tuple[Optional[torch.Tensor], List[torch.Tensor]]:
@@ -153,6 +154,8 @@ class Gather:
 class Sum:
     """A product, and a sum over ranks of it, whole ("gemm_allreduce") or a part ("gemm_reducescatter")."""
 
+    by_addresses = True  # as in Gather
+
     def __init__(
         self, kind: str, A: torch.Tensor, B: torch.Tensor, bias: Optional[torch.Tensor], mean: bool, dim: int,
         types: _Types, how: How,
@@ -167,6 +170,7 @@ class Sum:
         self._later = bias is not None and (self._columns or mean)
         given = bias is not None and not self._later
         self._bias = [given and not bias.is_contiguous()]
+        self._direct = self.by_addresses and self._flat and self._weights.lie and not any(self._bias)
         shape = Shape(kind, *a.shape, (b.shape[1],), *types, self._weights.by_columns, given, None, *division,
                       reduce_op="avg" if mean else "sum")  # fmt: skip
         self.place = ObjectFinder(shape, who_multiplies(gemm, shape, A.device))
@@ -178,7 +182,7 @@ class Sum:
             self._leading = shapes.shape_of_rows(A, dim, A.shape[dim] // parts)
         rows = self._leading if dim == 0 and not self._columns else [a.shape[0] // parts]
         self.dtype = DTYPE_OF[types[2]]
-        self._out = _Memory.of((*rows, b.shape[1]), self.dtype, A.device)
+        self._take_out = taker((*rows, b.shape[1]), self.dtype, A.device)
 
     def _operands(self, A, B):
         # Columns that are scattered are rows of the product of both transposed, which lies so already.
@@ -187,6 +191,13 @@ class Sum:
     def run(self, of: Any, *given: Any) -> torch.Tensor:
         """What the op gives for a call that has run before. `of`: its session, `given`: as tensors() takes them, the
         bias the last."""
+        if self._direct:
+            A, B, bias = given
+            found = _lie_ready((A, B, bias) if self.place.shape.bias else (A, B))
+            if found is not None:
+                out = self._take_out()
+                of.run_at(self.place, (found[0], found[1:2], (out.data_ptr(),), found[2:], None, (), None))
+                return self._finished(out, bias)
         run = self.tensors(*given)
         of.run(self.place, run)
         return self.result(run, given[-1])
@@ -199,13 +210,15 @@ class Sum:
         """Those of a run, with memory for its result."""
         a, b = (A, B) if self._flat and not A.data_ptr() % 16 else self._operands(A, B)
         return Run(
-            a if a is A else shapes.ready(a), self._weights.where([b]), [self._out.take()],
+            a if a is A else shapes.ready(a), self._weights.where([b]), [self._take_out()],
             _where([bias], self._bias) if self.place.shape.bias else (),
         )  # fmt: skip
 
     def result(self, run: Run, bias: Optional[torch.Tensor]) -> torch.Tensor:
         """What the op gives."""
-        (out,) = run.out
+        return self._finished(run.out[0], bias)
+
+    def _finished(self, out, bias):
         if self._mean:
             out.div_(self._mean)
         if self._columns:

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Sequence, Tuple
 import torch
 from torch._C import _dispatch_keys, _dispatch_tls_local_include_set, _get_function_stack_at, _len_torch_function_stack
 from torch._C._autograd import _profiler_enabled
+from torch.compiler import is_dynamo_compiling
 from torch.utils._device import DeviceContext
 
 from . import objects
@@ -38,6 +39,8 @@ _direct: Dict[str, Callable[..., Any]] = {}  # what ops do
 _recorders: Dict[str, Callable[..., Any]] = {}  # each makes of a function one whose gradients will be computed
 _ops = torch.ops.mscclc
 _UNKNOWN = None, None, None
+_Guards = getattr(torch._C._dynamo.guards, "TensorGuards", None)
+_MOST_SEEN = 8  # shapes of calls with the same options: they are looked at one after the other
 
 
 def offer(name: str, function: Callable[..., Any]) -> None:
@@ -50,28 +53,62 @@ def offer_gradients(name: str, recorder: Callable[..., Any]) -> None:
     _recorders[name] = recorder
 
 
-def known(group: str, options: Tuple[Any, ...], lists: Sequence[Sequence[Any]]) -> Tuple[Any, Any, Any]:
+def known(
+    group: str, options: Tuple[Any, ...], lists: Sequence[Sequence[Any]], tensors: Tuple[Any, ...], form: Any = None
+) -> Tuple[Any, Any, Any]:
     """The session and what it keeps of a call that has run before and may go past the dispatcher: so it needs no other
-    check, only to run again; and what offer_gradients() got, where gradients will be computed. `options`, `lists`: as
-    for calls.key_of(), the first of the tensors A. No call: it must be checked, or go to the dispatcher."""
-    if torch.compiler.is_compiling() or (_len_torch_function_stack() and _has_modes()):
+    check, only to run again; and, where gradients will be computed, what does that with the op's arguments. No call: it
+    must be checked, or go to the dispatcher. `options`, `lists`: as for calls.key_of(), the first of the tensors A;
+    `tensors`: those of all lists; `form`: what those and their number do not say of the lists."""
+    if is_dynamo_compiling():
         return _UNKNOWN
-    A, key = lists[0][0], key_of(options, lists, _PLAIN)
-    if key is None or A is None:
-        return _UNKNOWN
+    place = group, options, len(tensors), form, torch.is_grad_enabled()
     try:
-        of, call = objects.known(group, A.device, key)
+        found = objects.seen.get(place, ())
     except TypeError:  # an option that is no key of a dict, which the dispatcher refuses
         return _UNKNOWN
-    if call is None or _profiler_enabled() or _dispatch_tls_local_include_set().raw_repr() not in _NO_MODES:
+    for is_like, types, *known in found:
+        if is_like(*tensors) and types == [*map(type, options)]:
+            if _is_watched():
+                return _UNKNOWN
+            if objects.serves(known[0], group):
+                return known
+            objects.seen.pop(place, None)
+            break
+    return _looked_up(place, lists, tensors)
+
+
+def _looked_up(place, lists, tensors):
+    """The same by all that counts, one after the other; the next time it is found at once."""
+    group, options, *_ = place
+    A, key = lists[0][0], key_of(options, lists, _PLAIN)
+    if key is None or A is None or torch.compiler.is_compiling():
         return _UNKNOWN
-    if torch.is_grad_enabled():
-        for tensors in lists:
-            for one in tensors:
-                if one is not None and one.requires_grad:
-                    recorder = _recorders.get(options[0])
-                    return (of, call, recorder) if recorder is not None else _UNKNOWN
-    return of, call, None
+    of, call = objects.known(group, A.device, key)
+    if call is None or _is_watched():
+        return _UNKNOWN
+    recorded = None
+    if torch.is_grad_enabled() and any([one.requires_grad for one in tensors]):
+        if options[0] not in _recorders:
+            return _UNKNOWN
+        recorded = _recorders[options[0]](call.again(of))
+    _see(place, tensors, (of, call, recorded))
+    return of, call, recorded
+
+
+def _see(place, tensors, known):
+    """Keeps what is known of a call for those whose tensors are like these, each in its place: of the same types of
+    Python and torch, device, sizes, strides, what they are to autograd, and keys for torch's dispatcher, with those
+    that the thread adds and takes away. Dynamo's guards look at all that at once."""
+    if _Guards is None:
+        return
+    is_like = _Guards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None).check
+    if not is_like(*tensors):  # one tensor comes twice
+        return
+    if len(objects.seen) >= objects.MOST_CALLS:
+        objects.seen.clear()
+    before = objects.seen.get(place, ())[:_MOST_SEEN - 1]
+    objects.seen[place] = ((is_like, [*map(type, place[1])], *known), *before)
 
 
 def op(
@@ -89,6 +126,13 @@ def op(
     return _direct[name]
 
 
+def _is_watched():
+    """Whether a mode, profiler or transformation sees calls: _Guards take no notice of some of torch's own modes."""
+    if _profiler_enabled() or (_len_torch_function_stack() and _has_modes()):
+        return True
+    return _dispatch_tls_local_include_set().raw_repr() not in _NO_MODES
+
+
 def _has_modes():
     """Modes that see functions, other than torch.device() and set_default_device(), which say nothing of tensors that
     are given."""
@@ -104,6 +148,4 @@ def _is_plain(tensors, others):
         for one in values:
             if type(one) is not kind:
                 return False
-    if (_len_torch_function_stack() and _has_modes()) or _profiler_enabled():
-        return False
-    return _dispatch_tls_local_include_set().raw_repr() in _NO_MODES
+    return not _is_watched()

@@ -12,12 +12,13 @@ from typing import Any, Counter, Dict, List, NamedTuple, Optional, Sequence, Tup
 
 import torch
 
-from ..._overlap import Buffers, Overlap, Shape, backends
+from ..._overlap import Overlap, Shape, backends
 from ...errors import UsageError
 from .. import orders, plans
 from ..dtypes import NAME_OF
 from ..fusion.groups import process_group
 from .gemm import Scaled, TorchGemm
+from .memory import taker
 
 _Key = Tuple[Shape, str, Tuple[Any, ...]]  # who multiplies, and of which kinds products with scales are
 MOST_OBJECTS = 256  # of a group; the one that was used longest ago goes, unless a graph has it
@@ -29,8 +30,10 @@ _ADD_UP = ("gemm_reducescatter", "gemm_allreduce", "reducescatter", "allreduce")
 class _Made:
     """An object with what computes its products; None: the library does."""
 
-    def __init__(self, object: Overlap, gemm: Optional[TorchGemm]):
+    def __init__(self, object: Overlap, gemm: Optional[TorchGemm], device: torch.device):
         self.object, self.gemm = object, gemm
+        bytes = object.workspace_bytes
+        self.workspace = taker((bytes,), torch.uint8, device) if bytes else lambda: None
         self.last = 0  # number of the run that was its last
         self.captured = False  # a graph has runs of it
 
@@ -47,10 +50,10 @@ def who_multiplies(gemm: str, shape: Shape, device: torch.device) -> str:
 class ObjectFinder:
     """Where runs of one shape find their object: looked for once."""
 
-    __slots__ = ("shape", "gemm", "made", "_others")
+    __slots__ = ("shape", "gemm", "made", "adds_up", "_others")
 
     def __init__(self, shape: Shape, gemm: str):
-        self.shape, self.gemm = shape, gemm
+        self.shape, self.gemm, self.adds_up = shape, gemm, shape.kind in _ADD_UP
         self.made: Optional[_Made] = None
         self._others: Dict[Optional[str], "ObjectFinder"] = {}
 
@@ -74,7 +77,7 @@ class _Session:
         self.lock = threading.RLock()  # forward and backward passes may be in two threads
         self.made: Dict[_Key, _Made] = {}
         self.known: Dict[Any, Any] = {}  # calls that have run: what was worked out for them
-        self._runs = 0
+        self._runs, self.is_open = 0, True
 
     def keep(self, key: Any, call: Any) -> None:
         """For calls that come again."""
@@ -84,21 +87,22 @@ class _Session:
 
     def run(self, place: ObjectFinder, tensors: "Run") -> None:
         """Runs an object on the current stream; on the host it has ended on return."""
-        if place.shape.kind in _ADD_UP:
+        self.run_at(place, _addresses(tensors), tensors.scaled)
+
+    def run_at(self, place: ObjectFinder, addresses: Tuple[Any, ...], scaled: Optional[Scaled] = None) -> None:
+        """The same for what is at addresses: Buffers without the workspace."""
+        if place.adds_up:
             place = place.under(orders.in_force(self.ranks))
         with self.lock:
-            made = self._find(place, tensors.scaled)
-            object, bytes = made.object, made.object.workspace_bytes
-            workspace = None
-            if bytes:
-                workspace = torch.empty_strided((bytes,), (1,), dtype=torch.uint8, device=self.device)
+            made = self._find(place, scaled)
+            workspace = made.workspace()
+            buffers = (*addresses, None if workspace is None else workspace.data_ptr())
             stream = self._stream() if self.on_gpu else None
-            buffers = _buffers(tensors, workspace)
-            if made.gemm is None or tensors.scaled is None:
-                object.run(buffers, stream)
+            if made.gemm is None or scaled is None:
+                made.object.run(buffers, stream)
             else:
-                with _given(made.gemm, tensors.scaled):
-                    object.run(buffers, stream)
+                with _given(made.gemm, scaled):
+                    made.object.run(buffers, stream)
             _runs[place.shape.kind] += 1
 
     def _stream(self):
@@ -128,10 +132,10 @@ class _Session:
 
     def _make(self, shape, by, scaled):
         if by == "own":
-            return _Made(Overlap(self.comm, shape, by=by), None)
+            return _Made(Overlap(self.comm, shape, by=by), None, self.device)
         gemm = TorchGemm(self.device)
         with contextlib.nullcontext() if scaled is None else _given(gemm, scaled):
-            made = _Made(Overlap(self.comm, shape, gemm, by), gemm)
+            made = _Made(Overlap(self.comm, shape, gemm, by), gemm, self.device)
         gemm.warms_up = False
         return made
 
@@ -147,6 +151,8 @@ class _Session:
 
     def close(self):
         """Waits for all runs. Not for other ranks' calls."""
+        self.is_open = False
+        seen.clear()
         self.known.clear()
         while self.made:
             self.made.popitem()[1].object.close()
@@ -167,6 +173,7 @@ _sessions: Dict[Tuple[str, torch.device], _Session] = {}
 _making: Dict[Tuple[str, torch.device], Any] = {}  # a lock for each session: what makes one waits for other ranks
 _lock = threading.RLock()  # of both tables, for no longer than a look
 _runs: Counter[str] = collections.Counter()
+seen: Dict[Any, Any] = {}  # what eager.known() keeps of calls of all sessions
 
 
 def runs() -> Dict[str, int]:
@@ -215,10 +222,15 @@ def known(group: str, device: torch.device, key: Any, ranks: Optional[int] = Non
     call = None if of is None else of.known.get(key)
     if call is None or (ranks is not None and ranks != of.size):
         return None, None
+    return (of, call) if serves(of, group) else (None, None)
+
+
+def serves(of: Any, group: str) -> bool:
+    """Whether a session is still that of a group's name; where that has gone, session() reports it."""
     try:
-        return (of, call) if process_group(group) is of.ranks else (None, None)
-    except UsageError:  # the group has gone, which session() reports
-        return None, None
+        return of.is_open and process_group(group) is of.ranks
+    except UsageError:
+        return False
 
 
 def size_of(group: str) -> int:
@@ -233,6 +245,9 @@ def check_ranks(group: str, ranks: int) -> None:
             f"the group has {size_of(group)} ranks, not {ranks}; if code that was compiled says so, clear Inductor's"
             " cache (TORCHINDUCTOR_CACHE_DIR)"
         )
+
+
+address_of = torch.Tensor.data_ptr  # map() calls it without a frame of Python
 
 
 class Run(NamedTuple):
@@ -315,13 +330,12 @@ def type_name(tensor: torch.Tensor, allowed: Sequence[torch.dtype], what: str) -
     return NAME_OF[tensor.dtype]
 
 
-def _buffers(tensors, workspace):
+def _addresses(tensors):
     a, b, out, bias, gathered, scaled = tensors
-    a_scale, b_scale = (None, ()) if scaled is None else _scales(scaled)
-    return Buffers(
-        a.data_ptr(), [one.data_ptr() for one in b], [one.data_ptr() for one in out],
-        [one.data_ptr() for one in bias] if bias else (), a_scale, b_scale,
-        None if gathered is None else gathered.data_ptr(), None if workspace is None else workspace.data_ptr(),
+    scales = (None, ()) if scaled is None else _scales(scaled)
+    return (
+        address_of(a), [*map(address_of, b)], [*map(address_of, out)], [*map(address_of, bias)], *scales,
+        None if gathered is None else address_of(gathered),
     )  # fmt: skip
 
 

@@ -89,6 +89,8 @@ def _filled(biases, Bs, dtype):
 class _ScaledGather(Gather):
     """A gather, and products with scales after it. `kind`: of A's scale."""
 
+    by_addresses = False
+
     def __init__(
         self, A: Tensor, Bs: Tensors, biases: Some, dim: int, types: Any, how: How, group: str, kind: str,
         fast: Sequence[bool],
@@ -208,6 +210,8 @@ def _types_of_sum(A, B, A_scale, B_scale, bias, result_scale, out_dtype, gemm):
 
 class _ScaledSum(Sum):
     """A product with scales, and a part of a sum over ranks of it. `whole`: its shape before it is scattered."""
+
+    by_addresses = False
 
     def __init__(
         self, A: Tensor, B: Tensor, bias: Optional[Tensor], mean: bool, dim: int, types: Any, how: How,
