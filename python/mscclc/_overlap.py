@@ -179,8 +179,8 @@ class Overlap:
         return call
 
     def run(self, buffers: Tuple[Any, ...], stream: Optional[int]) -> None:
-        """Queues a run, of Buffers, on a stream of CUDA. On the host device, whose stream is the communicator's, it has ended
-        on return, and where it fails."""
+        """Queues a run, of Buffers, on a stream of CUDA. On the host device, whose stream is the communicator's, it has
+        ended on return, and where it fails."""
         if not self._handle:
             raise UsageError("the object is closed")
         call = self._call

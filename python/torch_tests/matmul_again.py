@@ -62,7 +62,10 @@ def shapes_that_come_again(ranks):
         refused(lambda: reduce(A, **more), "matmul_all_reduce")  # noqa: B023
     refused(lambda: ops.matmul_all_reduce(A.tolist(), B, "sum", ranks.gloo))
     refused(lambda: ops.matmul_all_reduce(None, B, "sum", ranks.gloo))
-    refused(lambda: ops.all_gather_matmul(A, [B, None], 0, ranks.gloo), "each B and each bias of a list is a tensor, not None")
+    refused(
+        lambda: ops.all_gather_matmul(A, [B, None], 0, ranks.gloo),
+        "each B and each bias of a list is a tensor, not None",
+    )
     refused(lambda: ops.all_gather_matmul(A, [B], 0.0, ranks.gloo), "all_gather_matmul")
 
 
